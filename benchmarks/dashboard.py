@@ -12,7 +12,7 @@ import numpy as np
 import loloha
 from benchmarks.measure import Row
 from loloha.campaign import Campaign, Labels, Schedule
-from loloha.cli import live
+from loloha.cli import deployment
 
 K, ROUNDS, USERS = 1000, 100, 2000
 SIZE = f"{ROUNDS} rounds x {K} values, empty browser cache"
@@ -42,9 +42,9 @@ def rows() -> Iterator[Row]:
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
         return
-    with live.collector() as running:
+    with deployment.collector() as running:
         campaign = _campaign()
-        url = live.create(running, campaign, ROUNDS)
+        url = deployment.create(running, campaign, ROUNDS)
         _fill(url, campaign)
         first, *again = _visits(browser, f"{running.url}/#campaign={campaign.fingerprint}", 4)
     best = {name: min(one[name] for one in again) for name in first}
@@ -62,7 +62,9 @@ def _campaign() -> Campaign:
         name="First paint",
         protocol=loloha.OLOLOHA(k=K, eps_inf=3.0, eps_1=1.5),
         domain=Labels(tuple(range(K))),
-        schedule=Schedule(now - now % live.HOUR - (ROUNDS - 1) * live.HOUR, live.HOUR),
+        schedule=Schedule(
+            now - now % deployment.HOUR - (ROUNDS - 1) * deployment.HOUR, deployment.HOUR
+        ),
     )
 
 

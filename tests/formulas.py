@@ -238,7 +238,7 @@ def area(stayed: Any, moved: Any) -> float:
 
 
 def area_of_reports(row: dict[str, Any], k: int, reports: int) -> float:
-    """Area of the best test of a change of a symbol, by summing over all counts (section 12)."""
+    """AUC of the best test of a change of a symbol, by summing over all counts (section 12)."""
     g = row["g"]
     _, (p2, q2) = symbol_rounds(row["eps_inf"], row["alpha"] * row["eps_inf"], g, False)
     counts = np.array([

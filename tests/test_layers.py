@@ -31,7 +31,7 @@ DEVICE = {
     "wire.refusal",
 }  # fmt: skip
 # The two objects that a protocol hands out lie above it: imported where they are made.
-DOORS = {
+FACTORIES = {
     ("loloha.protocols.base", "client"),
     ("loloha.protocols.base", "server"),
     # A name that is documented here and lives above.
@@ -138,7 +138,7 @@ def misplaced_import(module: str, own: str, one: Import) -> Iterator[str]:
     root = one.target.partition(".")[0]
     part = part_of(one.target)
     if part is not None:
-        door = (module, part) in DOORS and one.place != "module"
+        door = (module, part) in FACTORIES and one.place != "module"
         if RANK[part] > RANK[own] and not door and one.target != "loloha.__version__":
             yield f"{own} must not import from a layer above, got {one.target}"
         if (own.partition(".")[0], part.partition(".")[0]) in STRANGERS:
@@ -293,7 +293,7 @@ def dependencies(path: Path) -> set[str]:
     found = set()
     for one in imports(ast.parse(path.read_text())):
         target = one.target if one.target in known else one.target.rpartition(".")[0]
-        door = (module, part_of(target)) in DOORS and one.place != "module"
+        door = (module, part_of(target)) in FACTORIES and one.place != "module"
         if target in known and not door and not f"{module}.".startswith(f"{target}."):
             found.add(target)
     return found

@@ -1,4 +1,4 @@
-"""Where files are: a path of this machine, or an address on a filesystem of pyarrow or fsspec."""
+"""Addresses of files: a path of this machine, or one on a filesystem of pyarrow or fsspec."""
 
 from __future__ import annotations
 
@@ -257,7 +257,8 @@ def located(given: str | os.PathLike[str] | Address) -> Location:
         first = Path(text).parts[:1]
         if first and first[0].removesuffix(":") in KINDS and first[0].endswith(":"):
             raise ParameterError(
-                f"an address must be text that begins with {first[0]}//, got a path; write it so"
+                f"an address must be text that begins with {first[0]}//, got a path; pass it as "
+                "text"
             )
         return Path(text)
     scheme = scheme.lower()
@@ -272,7 +273,7 @@ def located(given: str | os.PathLike[str] | Address) -> Location:
     parts = key.rstrip("/").split("/") if key.rstrip("/") else []
     if {"", ".", ".."} & set(parts) or "\0" in key:
         raise ParameterError(
-            "an address must have names between single slashes, none of them . or ..; mend it"
+            "an address must have names between single slashes, none of them . or ..; correct it"
         )
     return Address(mount, PurePosixPath(*parts))
 
@@ -305,7 +306,7 @@ def _host(scheme: str, host: str) -> str:
     azure = scheme in ("abfs", "abfss")
     if (azure and not mark) or not (host or scheme not in KINDS or KINDS[scheme].renames):
         form = "CONTAINER@ACCOUNT.dfs.core.windows.net" if azure else "BUCKET"
-        raise ParameterError(f"a {scheme}:// address must begin {scheme}://{form}; mend it")
+        raise ParameterError(f"a {scheme}:// address must begin {scheme}://{form}; correct it")
     return host
 
 

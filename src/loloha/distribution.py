@@ -69,7 +69,7 @@ def exact_distribution(run: Callable[[Rng], Outcome]) -> dict[Outcome, Fraction]
     return dict(distribution)
 
 
-def loss_between(law: Mapping[Outcome, Fraction], other: Mapping[Outcome, Fraction]) -> float:
+def loss_between(pmf: Mapping[Outcome, Fraction], other: Mapping[Outcome, Fraction]) -> float:
     """Largest absolute log-ratio of two distributions: the eps at which they are indistinguishable.
 
     Returns
@@ -78,8 +78,8 @@ def loss_between(law: Mapping[Outcome, Fraction], other: Mapping[Outcome, Fracti
         In nats; ``inf`` where one distribution can produce what the other cannot.
     """
     worst = Fraction(1)
-    for outcome in law.keys() | other.keys():
-        p, q = law.get(outcome, Fraction(0)), other.get(outcome, Fraction(0))
+    for outcome in pmf.keys() | other.keys():
+        p, q = pmf.get(outcome, Fraction(0)), other.get(outcome, Fraction(0))
         if not p or not q:
             return math.inf
         worst = max(worst, p / q, q / p)

@@ -191,7 +191,7 @@ def _fsspec(fs: Any, mount: Mount) -> tuple[Any, str]:
         ) from None
     except ValueError:
         raise ParameterError(
-            f"an address must be file, s3, gs, abfs, hdfs or one that fsspec knows, got "
+            f"an address must be file, s3, gs, abfs, hdfs or known to fsspec, got "
             f"{mount.scheme}://; check its beginning"
         ) from None
     return fs.PyFileSystem(fs.FSSpecHandler(filesystem)), str(base).rstrip("/")

@@ -1,4 +1,4 @@
-"""What a device sends to the server in one round."""
+"""A report: what a device sends to the server in one round."""
 
 from __future__ import annotations
 

@@ -90,10 +90,11 @@ def compare_all(
     The numbers lie side by side in one integer, the first one lowest, each in whole bytes of which
     the highest bit is a guard: 2^guard + threshold - 1 - number keeps it where the number is below.
 
-    Every number is held against both thresholds to its last digit, and ``chosen`` only selects.
+    Every number is compared with both thresholds to its last digit, and ``chosen`` only selects.
     Stopping once every number has differed from its threshold would take some log2(size) + 2
-    digits. That count has one law whatever the thresholds are, but it tells of them to who sees
-    the answers too: a 1 that took n digits or fewer cannot come from a threshold below 2^-n.
+    digits. The distribution of that count does not depend on the thresholds, but with
+    the answers it tells of them: a 1 that took n digits or fewer cannot come from a threshold below
+    2^-n.
     """
     width = digits // 8 + 1
     guard = 1 << (8 * width - 1)

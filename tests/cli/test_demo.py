@@ -171,15 +171,15 @@ def test_demo_never_replaces_the_files_of_others(tmp_path: Path) -> None:
 def test_a_collector_that_cannot_start_says_what_it_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from loloha.cli import live
+    from loloha.cli import deployment
     from loloha.errors import LolohaError
 
     # Below a file nobody can make anything, root neither.
     (tmp_path / "file").touch()
     nowhere = str(tmp_path / "file" / "below")
-    monkeypatch.setattr(live, "TemporaryDirectory", lambda prefix: nullcontext(nowhere))
+    monkeypatch.setattr(deployment, "TemporaryDirectory", lambda prefix: nullcontext(nowhere))
     wanted = pytest.raises(LolohaError, match="collector must start, it did not: error: ")
-    with wanted, live.collector():
+    with wanted, deployment.collector():
         pass
 
 
@@ -187,8 +187,8 @@ def test_a_collector_ends_with_whoever_started_it(tmp_path: Path) -> None:
     """Also when that one is killed, and can stop nothing any more."""
     script = (
         "import time\n"
-        "from loloha.cli import live\n"
-        "with live.collector() as running:\n"
+        "from loloha.cli import deployment\n"
+        "with deployment.collector() as running:\n"
         "    print(running.url, flush=True)\n"
         "    time.sleep(600)\n"
     )

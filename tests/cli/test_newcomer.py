@@ -67,7 +67,7 @@ def test_a_table_that_cannot_be_read_is_named_without_words_of_python(
 
 def test_a_file_of_labels_that_is_missing_is_no_label(fails: Any) -> None:
     said = fails("campaign", "create", "h", *OLOLOHA, "--domain", "nofile.txt")
-    assert "no such file, hence taken as one label" in said
+    assert "no such file, so it is read as one label" in said
 
 
 def test_one_label_and_all_others_are_a_domain(capsys: pytest.CaptureFixture[str]) -> None:
@@ -115,13 +115,13 @@ def test_a_store_that_cannot_be_opened_says_why(fails: Any, tmp_path: Path) -> N
     pytest.importorskip("psycopg", reason="the collector's extra is not installed")
     serve = ("serve", "--port", "0", "--store")
     missing = fails(*serve, f"sqlite:///{tmp_path}/nowhere/x.db")
-    assert "folder that exists" in missing
+    assert "existing folder" in missing
     said = fails(*serve, "postgresql://somebody:secret@127.0.0.1:1/x")
     assert "connection refused" in said
     assert "secret" not in said
     assert "somebody" not in said
     (tmp_path / "text.db").write_text("no database\n" * 100)
-    assert "no SQLite database" in fails(*serve, f"sqlite:///{tmp_path}/text.db")
+    assert "not an SQLite database" in fails(*serve, f"sqlite:///{tmp_path}/text.db")
     elsewhere = fails(*serve, f"sqlite:///{tmp_path}/x.db", "--host", "192.0.2.1")
     assert "host must be an address of this machine, got '192.0.2.1'" in elsewhere
 

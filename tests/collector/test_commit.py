@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
 
 from collecting import HOUR, START, batch, campaign, clients, messages
-from loloha.collector import commit, queue, work
+from loloha.collector import commit, commit_cost, queue
 from loloha.collector.commit import Committer
 from loloha.collector.metric import Metrics
 from loloha.collector.store import Store
@@ -94,7 +94,7 @@ def test_small_uploads_and_large_ones_take_turns(
 ) -> None:
     # Devices waited behind everything that relays, or attackers, had sent before them.
     monkeypatch.setattr(queue, "FEW_REPORTS", 2)
-    monkeypatch.setattr(commit, "MOST_AT_ONCE", work.ROUND_WORK + work.PART_WORK + 4)
+    monkeypatch.setattr(commit, "MOST_AT_ONCE", commit_cost.ROUND_WORK + commit_cost.PART_WORK + 4)
     store = Store(sqlite_url)
     slow = Slow(store)
     one = campaign()

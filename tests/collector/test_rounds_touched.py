@@ -10,7 +10,7 @@ import loloha
 from collecting import HOUR, START, batch, campaign, clients, messages
 from laws.variants import PAIRWISE
 from loloha.campaign import Labels
-from loloha.collector import commit, queue, work
+from loloha.collector import commit, commit_cost, queue
 from loloha.collector.commit import Committer
 from loloha.collector.metric import Metrics
 from loloha.collector.store import Store
@@ -57,7 +57,7 @@ class Watched:
 @pytest.fixture
 def bounded(monkeypatch: pytest.MonkeyPatch) -> int:
     """Rounds of a narrow campaign that one piece may touch, made small."""
-    narrow = work.ROUND_WORK + work.PART_WORK
+    narrow = commit_cost.ROUND_WORK + commit_cost.PART_WORK
     monkeypatch.setattr(queue, "FEW_REPORTS", 100)
     monkeypatch.setattr(queue, "LARGEST_PIECE", 5 * narrow)
     monkeypatch.setattr(commit, "MOST_AT_ONCE", 11 * narrow)
@@ -199,10 +199,10 @@ def test_one_address_takes_a_quarter_of_the_queue(sqlite_url: str) -> None:
 def test_work_grows_with_rounds_and_counts_every_cell_that_is_touched(variant: Any) -> None:
     protocol = variant.build()
     encoding = protocol.encoding
-    spans = [work.upload_work(encoding, list(range(n))) for n in (0, 1, 2, 30)]
+    spans = [commit_cost.upload_work(encoding, list(range(n))) for n in (0, 1, 2, 30)]
     assert spans[0] == 0 < spans[1]
-    assert spans[2] - spans[1] >= work.ROUND_WORK
-    assert spans[3] >= 29 * work.ROUND_WORK + 30
+    assert spans[2] - spans[1] >= commit_cost.ROUND_WORK
+    assert spans[3] >= 29 * commit_cost.ROUND_WORK + 30
     some = [protocol.client(rng=SimulationRng(user)) for user in range(20)]
     sent = [
         encode(
@@ -232,7 +232,7 @@ def test_cutting_loses_no_row_and_keeps_their_order(k: int) -> None:
     for protocol in (loloha.GRR(k=k, eps=1.0), loloha.OUE(k=k, eps=1.0)):
         encoding = protocol.encoding
         for rounds in (rng.integers(0, 300, 2000), np.full(30_000, 7), np.zeros(0, dtype=np.int64)):
-            pieces = list(work.cut(encoding, rounds, 10_000))
+            pieces = list(commit_cost.cut(encoding, rounds, 10_000))
             rows = np.concatenate([few for _, few in pieces]) if pieces else np.zeros(0)
             assert sorted(rows.tolist()) == list(range(len(rounds)))
             for round in set(rounds.tolist()):
@@ -240,8 +240,8 @@ def test_cutting_loses_no_row_and_keeps_their_order(k: int) -> None:
                 assert (np.diff(mine) > 0).all()
             for _, few in pieces:
                 touched = len(set(rounds[few].tolist()))
-                cost = work.commit_work(encoding, len(few), touched)
-                assert cost <= 2 * 10_000 + work.commit_work(encoding, 1, 1)
+                cost = commit_cost.commit_work(encoding, len(few), touched)
+                assert cost <= 2 * 10_000 + commit_cost.commit_work(encoding, 1, 1)
 
 
 def test_who_does_not_fit_into_a_commit_is_the_first_of_the_next(
@@ -252,7 +252,7 @@ def test_who_does_not_fit_into_a_commit_is_the_first_of_the_next(
     one = campaign()
     entry, _ = store.create(one, Terms(), token=None, now=START)
     sent = messages(one, clients(one, 58), 0)
-    shared = work.ROUND_WORK + work.PART_WORK
+    shared = commit_cost.ROUND_WORK + commit_cost.PART_WORK
     monkeypatch.setattr(commit, "MOST_AT_ONCE", shared + 10)
     done: list[str] = []
     committer = Committer(store, clock=lambda: START, metrics=Metrics(), largest_queue=10**6)

@@ -228,7 +228,11 @@ def test_what_is_no_database_is_left_as_it_is(tmp_path: Path, content: bytes) ->
     (tmp_path / "folder").mkdir(mode=0o755)
     os.mkfifo(tmp_path / "pipe", 0o644)
     before = state_of(tmp_path)
-    for name, what in [("notes.txt", "no SQLite"), ("folder", "no file"), ("pipe", "no file")]:
+    for name, what in [
+        ("notes.txt", "not an SQLite"),
+        ("folder", "than a file"),
+        ("pipe", "than a file"),
+    ]:
         with pytest.raises(StoreError, match=f"{what}.*nothing was touched"):
             Store(f"sqlite:///{tmp_path / name}")
         assert state_of(tmp_path) == before

@@ -82,7 +82,7 @@ def test_repr_shows_sizes_and_no_value_or_label() -> None:
         ({"values": [[0, 3]]}, r"-1\.\.2, got some outside"),
         ({"values": [[0, -2]]}, r"-1\.\.2, got some outside"),
         ({"labels": ("a",)}, "at least 2 labels"),
-        ({"labels": ("a", "a", "b")}, "3 of which 2 different"),
+        ({"labels": ("a", "a", "b")}, "3, 2 of them different"),
         ({"labels": ("a", ["b"], "c")}, "hashable"),
         ({"source": "guess"}, "source must be one of"),
         ({"rounds": ("Mon", "Tue")}, "3 columns of values, got 2"),
@@ -264,8 +264,8 @@ def test_adult_rows_with_a_gap_are_dropped(tmp_path: Path) -> None:
         (None, "adult.data and adult.test"),
         ("", "at least two different hours, got 0"),
         (row(40), "at least two different hours, got 1"),
-        (row(40) + "\n1, 2, 3", "line 2 of adult.data has not"),
-        (row("forty"), "line 1 of adult.data has not"),
+        (row(40) + "\n1, 2, 3", "line 2 of adult.data"),
+        (row("forty"), "line 1 of adult.data"),
     ],
 )
 def test_adult_files_that_are_not_are_refused(

@@ -200,6 +200,6 @@ def test_a_file_that_no_download_left_is_not_deleted(server: Server, tmp_path: P
     theirs = tmp_path / "acs" / "csv_pmt.zip"
     theirs.parent.mkdir()
     theirs.write_text("notes")
-    with pytest.raises(DataError, match="nothing was touched"):
+    with pytest.raises(DataError, match="left alone"):
         datasets.fetch("acs", "MT", cache=tmp_path, url=server.url)
     assert theirs.read_text() == "notes"

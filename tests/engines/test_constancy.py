@@ -68,12 +68,12 @@ def test_a_user_who_stays_adds_no_evidence_whatever_is_held() -> None:
         for one in window:
             ends = start, start + len(one.plain)
             start = ends[1]
-            means = [np.exp(tables[:, slice(*ends)]) @ law for law in one.laws]
+            means = [np.exp(tables[:, slice(*ends)]) @ law for law in one.pmfs]
             assert np.maximum(*means) == pytest.approx(1, abs=1e-9), (protocol, users)
             assert (np.minimum(*means) > 0.99).all(), (protocol, users)
             assert np.isfinite(tables).all()
             # What moves an estimate is of mean 0 in both cases.
-            assert [law @ one.apart for law in one.laws] == pytest.approx([0, 0], abs=1e-12)
+            assert [law @ one.apart for law in one.pmfs] == pytest.approx([0, 0], abs=1e-12)
 
 
 def test_a_value_that_many_hold_for_a_part_of_the_window_is_evidence() -> None:
@@ -81,8 +81,8 @@ def test_a_value_that_many_hold_for_a_part_of_the_window_is_evidence() -> None:
     protocol = loloha.OLOLOHA(k=100, eps_inf=2.0, eps_1=1.0)
     window = lengths(protocol, {10: 5000})
     tables = constancy.exponents(window, 100)
-    held, other = window[0].laws
-    shorter, once = Scores(protocol, 9).laws[1], Scores(protocol, 1).laws[0]
+    held, other = window[0].pmfs
+    shorter, once = Scores(protocol, 9).pmfs[1], Scores(protocol, 1).pmfs[0]
     moved = np.convolve(shorter, once)
     quiet = tables @ (5000 * (0.01 * held + 0.99 * other))
     loud = tables @ (5000 * (0.01 * held + 0.49 * other + 0.5 * moved))

@@ -152,7 +152,7 @@ def test_scores_stay_finite_for_long_histories() -> None:
     for eps_inf in (0.01, 1.0, 30.0):
         protocol = loloha.OLOLOHA(k=96, eps_inf=eps_inf, eps_1=eps_inf / 2, g=4)
         found = Scores(protocol, 5000)
-        assert [law.sum() for law in found.laws] == pytest.approx([1, 1])
+        assert [law.sum() for law in found.pmfs] == pytest.approx([1, 1])
         assert (np.diff(found.table) >= 0).all()
         assert found.table[0] >= 0
         assert found.table[-1] <= 1 << 20
@@ -303,7 +303,7 @@ def test_shared_keys_leave_the_mean_of_the_rounds(tmp_path: Any, values: Any) ->
     usual = mean([one.tally for one in tally(log)])
     assert (found.frequencies == usual.frequencies).all()
     assert (found.standard_errors == usual.standard_errors).all()
-    with pytest.raises(ParameterError, match=r"tell 1[0-9]{3} users apart"):
+    with pytest.raises(ParameterError, match=r"distinguish 1[0-9]{3} users"):
         linked.join(log)
 
 

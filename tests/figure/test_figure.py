@@ -162,7 +162,7 @@ def test_titles_notes_and_labels_are_shown_as_given_on_one_line(tmp_path: Path) 
     titles = [axes.get_title(loc="left") for axes in panels(drawn)]
     assert sorted(titles) == sorted(["$x^2$", "two lines", "日本語", "a" * 23 + "…", "[red]"])
     assert drawn.get_suptitle() == "$title$"
-    assert max(map(len, drawn.get_supxlabel().split("\n"))) <= figure.NOTE_ROOM
+    assert max(map(len, drawn.get_supxlabel().split("\n"))) <= figure.NOTE_WIDTH
     # Glyphs that the font lacks must not become warnings, which are errors here.
     assert [path.stat().st_size > 10_000 for path in save(drawn, tmp_path / "f")] == [True, True]
 

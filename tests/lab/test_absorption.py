@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from loloha.protocols import GRR, OLH
-from loloha_lab.promises.absorption import Absorption
+from loloha_lab.guarantees.absorption import Absorption
 
 EPS = 1.0
 

@@ -13,7 +13,7 @@ def test_a_quick_comparison(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     line = ["compare-guarantees", "--quick", "--data-set", "Browsers", "--runs", "2"]
     assert main([*line, "--out", str(tmp_path), "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
-    assert sum(row["promise"] == "whole transcript" for row in rows) == 2 * 11
+    assert sum(row["guarantee"] == "whole transcript" for row in rows) == 2 * 11
     assert all((row["mse"] is None) == (row["expected_mse"] is None) for row in rows)
     assert {row["error"] for row in rows} == {"round", "mean of 30"}
     page = (tmp_path / "guarantees-table.md").read_text(encoding="utf-8")

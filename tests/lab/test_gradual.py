@@ -8,8 +8,8 @@ import pytest
 
 from loloha.protocols import OLH
 from loloha.server.variance import variance
-from loloha_lab.promises.absorption import GradualRelease, refined
-from loloha_lab.promises.window_error import of_refined, unchanged
+from loloha_lab.guarantees.absorption import GradualRelease, refined
+from loloha_lab.guarantees.window_error import of_refined, unchanged
 
 LOSSES = (0.5, 1.0, 1.0, 2.0)
 

@@ -5,7 +5,7 @@ import pytest
 
 from loloha.population import simulate
 from loloha.protocols import LGRR, LOSUE, OLH, OLOLOHA, RAPPOR, BiLOLOHA, DBitFlipPM, Protocol
-from loloha_lab.promises.window_error import of_protocol, unchanged, windows
+from loloha_lab.guarantees.window_error import of_protocol, unchanged, windows
 
 K, N, TAU = 32, 1500, 12
 BUDGETS = {"k": K, "eps_inf": 2.0, "eps_1": 1.5}

@@ -242,9 +242,9 @@ def test_published_is_the_optimum_at_held_eps_2() -> None:
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({}, "two must be given, got none"),
-        ({"eps_1": 1.0}, "two must be given, got eps_1"),
-        ({"eps_1": 1.0, "eps_2": 1.2, "eps_inf": 2.0}, "two must be given, got eps_1, eps_2"),
+        ({}, "must be given, got none"),
+        ({"eps_1": 1.0}, "must be given, got eps_1"),
+        ({"eps_1": 1.0, "eps_2": 1.2, "eps_inf": 2.0}, "must be given, got eps_1, eps_2"),
         ({"eps_1": 1.0, "eps_2": 1.0}, "eps_2 must be above eps_1 = 1.0, got 1.0"),
         ({"eps_1": 1.0, "eps_inf": 1.0}, "eps_1 must be below eps_inf"),
         ({"eps_1": 1.0, "eps_2": "2"}, "eps_2 must be a number"),

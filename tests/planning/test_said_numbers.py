@@ -70,7 +70,7 @@ def shown_areas(name: str) -> dict[int, float]:
 
 
 def drawn(name: str, reports: int, cases: int) -> tuple[float, float]:
-    """Area of a drawn population, and its standard error, each likelihood summed over all memos."""
+    """AUC of a drawn population, and its standard error, each likelihood summed over all memos."""
     rng = np.random.default_rng(5)
     g = SYMBOLS[name]
     (p1, q1), (p2, q2) = formulas.symbol_rounds(EPS_INF, EPS_1, g, published=False)

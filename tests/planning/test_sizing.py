@@ -84,8 +84,8 @@ def test_nothing_is_enough_where_noise_has_a_floor() -> None:
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"error": 0.1, "k": 4, "n": 9, "eps_inf": 1.0}, "exactly one"),
-        ({"error": 0.1, "k": 4}, "exactly one"),
+        ({"error": 0.1, "k": 4, "n": 9, "eps_inf": 1.0}, "one of k, n and eps_inf"),
+        ({"error": 0.1, "k": 4}, "one of k, n and eps_inf"),
         ({"k": 4, "n": 9}, "error or visible must be given"),
         ({"error": 0.1, "visible": 0.1, "k": 4, "n": 9}, "error or visible must be given"),
         ({"error": 0.0, "k": 4, "n": 9}, "inside"),

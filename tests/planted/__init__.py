@@ -7,7 +7,7 @@ from planted.engines import WINDOWS
 from planted.mutant import Mutant
 from planted.rules import NEW_ENCODINGS, RANDOMISED_RESPONSE
 from planted.server import SERVER
-from planted.study import DOORS, PAPER, POPULATIONS
+from planted.study import LOADERS, PAPER, POPULATIONS
 
 __all__ = ["PLANTED", "Mutant"]
 
@@ -19,7 +19,7 @@ PLANTED = [
     *COLLECTOR,
     *POPULATIONS,
     *NEW_ENCODINGS,
-    *DOORS,
+    *LOADERS,
     *BUDGETS,
     *WINDOWS,
     *PAPER,

@@ -5,21 +5,21 @@ from planted.mutant import Mutant
 BUDGETS = [
     Mutant(
         "absorption asks users again a round too early",
-        "../loloha_lab/promises/absorption.py",
+        "../loloha_lab/guarantees/absorption.py",
         "free[np.concatenate(asked[t - self.window])] = True",
         "free[np.concatenate(asked[t - self.window + 1])] = True",
         "lab/test_absorption.py -k answers_once",
     ),
     Mutant(
         "a refined answer forgets the one before",
-        "../loloha_lab/promises/absorption.py",
+        "../loloha_lab/guarantees/absorption.py",
         "ratio * (symbols == np.asarray(known)[:, None])",
         "ratio / g",
         "lab/test_gradual.py -k lose",
     ),
     Mutant(
         "users who moved share nothing in a window",
-        "../loloha_lab/promises/window_error.py",
+        "../loloha_lab/guarantees/window_error.py",
         "same * mean + (1 - same) * moved",
         "same * mean",
         "lab/test_window_error.py -k 'biloloha and 1.0'",
@@ -75,7 +75,7 @@ BUDGETS = [
     ),
     Mutant(
         "the least-prime family does not compete in a plan",
-        "planning/rivals.py",
+        "planning/variants.py",
         "families = CHOSEN if hash is None else (hash,)",
         "families = CHOSEN[::2] if hash is None else (hash,)",
         "planning/test_planning.py -k no_g_family_or_memo",
@@ -97,8 +97,8 @@ BUDGETS = [
     Mutant(
         "two users of one bucket share their answer",
         "privacy/change/__init__.py",
-        "alike = buckets.area(protocol, users=True)",
-        "alike = buckets.area(protocol)",
+        "alike = buckets.auc(protocol, users=True)",
+        "alike = buckets.auc(protocol)",
         "privacy/test_change.py -k 'best_tests and DBitFlip'",
     ),
     Mutant(

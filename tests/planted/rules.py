@@ -146,7 +146,7 @@ RANDOMISED_RESPONSE = [
     Mutant(
         "the first second round over bits is taken",
         "channels/threshold.py",
-        "return odds[0] * ratio.denominator <= ratio.numerator * odds[1]",
+        "return products[0] * ratio.denominator <= ratio.numerator * products[1]",
         "return p_star >= q_star",
         CHANNELS + " -k chain_over_bits",
     ),

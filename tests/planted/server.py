@@ -79,15 +79,15 @@ SERVER = [
     Mutant(
         "what rounding may have moved is taken from what is told at most",
         "privacy/blanket.py",
-        "most, least = law + error[:, None], np.maximum(law - error[:, None], 0.0)",
-        "most, least = law - error[:, None], np.maximum(law - error[:, None], 0.0)",
+        "most, least = pmf + error[:, None], np.maximum(pmf - error[:, None], 0.0)",
+        "most, least = pmf - error[:, None], np.maximum(pmf - error[:, None], 0.0)",
         "privacy/test_shuffling.py -k rounding_may",
     ),
     Mutant(
         "what rounding may have moved is added to what is told at least",
         "privacy/blanket.py",
-        "np.maximum(law - error[:, None], 0.0)",
-        "np.maximum(law + error[:, None], 0.0)",
+        "np.maximum(pmf - error[:, None], 0.0)",
+        "np.maximum(pmf + error[:, None], 0.0)",
         "privacy/test_shuffling.py -k rounding_may",
     ),
     Mutant(

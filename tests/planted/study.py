@@ -106,7 +106,7 @@ POPULATIONS = [
 ]
 
 
-DOORS = [
+LOADERS = [
     Mutant(
         "a float is what it comes to in binary",
         "campaign/scalar.py",
@@ -208,8 +208,8 @@ PAPER = [
     Mutant(
         "more reports show less",
         "../loloha_lab/paper/pattern.py",
-        "max(least, area.auc)",
-        "area.auc",
+        "max(least, auc.auc)",
+        "auc.auc",
         "lab/paper/test_gain.py -k never_show_less",
     ),
     Mutant(

@@ -26,7 +26,7 @@ from loloha.privacy.change.bits import _Cases
 from loloha.privacy.change.known_key import CellChannels, CellSizes
 from loloha.privacy.change.symbols import log_ratios
 from loloha.privacy.likelihood import scores_of_bits, scores_of_counts
-from loloha.privacy.roc import Area, Roc, best_area
+from loloha.privacy.roc import AUC, Roc, best_auc
 from loloha.protocols import Protocol
 from loloha_lab import attacks
 
@@ -54,7 +54,7 @@ def mixture(laws: list[dict[Any, Fraction]]) -> dict[Any, Fraction]:
 
 
 def best(absent: Any, present: Any) -> float:
-    """Area of the likelihood-ratio test of two laws over the same outcomes: all pairs, by rank."""
+    """AUC of the likelihood-ratio test of two laws over the same outcomes: all pairs, by rank."""
     low, high = (np.asarray(one, dtype=float).ravel() for one in (absent, present))
     ratio = np.divide(high, low, out=np.full(len(low), np.inf), where=low > 0)
     order = np.argsort(ratio)
@@ -144,7 +144,7 @@ class Exact:
         return {name: np.array([one.get(y, 0.0) for y in outcomes]) for name, one in laws.items()}
 
 
-def attains(found: Area | None, exact: float) -> None:
+def attains(found: AUC | None, exact: float) -> None:
     """Exactly, or a bound that is no further off than what it was drawn with allows: 8 errors."""
     assert found is not None
     assert found.auc >= exact - 1e-9
@@ -280,7 +280,7 @@ GROWING = [
 @pytest.mark.parametrize("protocol", GROWING, ids=str)
 def test_more_reports_show_no_less(protocol: Protocol) -> None:
     """Bounds that are drawn may fall back by what is added to them."""
-    last = Area(0.5, 0.0)
+    last = AUC(0.5, 0.0)
     for reports in (1, 2, 5, 10, 15, 16, 100, 257, 1000, 1001, 1_000_000):
         found = change_auc(protocol, reports)
         assert found is not None
@@ -323,7 +323,8 @@ def test_what_is_drawn_is_what_is_enumerated() -> None:
         assert symbols._single(chain, cells, users).auc == pytest.approx(alone.auc, abs=1e-12)
     cases = _Cases(loloha.LOSUE(k=300, eps_inf=8.0, eps_1=5.0), 3)
     ways = [
-        Roc(*(way(moved) for moved in (False, True))).area for way in (cases.by_bit, cases.by_pair)
+        Roc(*(way(moved) for moved in (False, True))).auc_with_error
+        for way in (cases.by_bit, cases.by_pair)
     ]
     # The first is told of 128 values, which may show more.
     assert -4 * math.hypot(*(way.error for way in ways)) < ways[0].auc - ways[1].auc < 0.02
@@ -354,7 +355,7 @@ def test_a_server_that_is_told_of_two_values_knows_no_less() -> None:
     # Of two values there is nothing to tell.
     two = loloha.OUE(k=2, eps=2.0)
     assert unmemoised.bound(two, 3).auc == pytest.approx(Exact(two, 3).areas()[0], abs=1e-9)
-    assert bits.area(two, 3).auc >= Exact(two, 3).areas()[0]
+    assert bits.auc(two, 3).auc >= Exact(two, 3).areas()[0]
 
 
 def test_a_server_that_knows_the_values_sees_more() -> None:
@@ -505,7 +506,7 @@ def test_the_error_of_an_area_is_that_of_repetition() -> None:
     found = []
     for _ in range(300):
         shares = rng.beta(2, 3, size=(400, 1)) * np.array([0.7, 1.0])
-        found.append(best_area(shares, 1 - shares, drawn=True))
+        found.append(best_auc(shares, 1 - shares, drawn=True))
     areas = [area.auc - 4 * area.error for area in found]
     assert np.mean([area.error for area in found]) == pytest.approx(np.std(areas), rel=0.15)
 

@@ -72,7 +72,7 @@ def test_what_is_bounded_lies_on_the_side_that_is_said(seed: int, n: int) -> Non
     places, chances = some_law(seed)
     tilt = balance(places, chances)
     exact = exact_sum(places, chances, n)
-    law = Sum.of(places, chances, n, tilt, room=40)
+    law = Sum.of(places, chances, n, tilt, margin=40)
     mean = sum(max(x, 0) * p for x, p in exact.items())
     found = Fraction(law.positive_part(n))
     assert mean <= found

@@ -297,7 +297,7 @@ SAMPLES = [example(name, k=6) for name in REGISTRY] + [
 
 FORBIDDEN = [
     r"anonym",
-    r"cannot be (identified|linked|tracked|told apart)",
+    r"cannot be (identified|linked|tracked|told apart|distinguished)",
     r"\bguarantee[sd]?\b",
     r"(completely|fully|perfectly|always) (private|protected|safe|secure)",
     r"never (learns?|sees?|leaks?|reveals?)",

@@ -85,7 +85,7 @@ def test_a_campaign_that_is_added_needs_room(tmp_path: Path, clock: Clock) -> No
     with sender(tmp_path / "state", clock) as one:
         one.agree(url(HOURS), limit=20.0)
         one.report("a")
-        with pytest.raises(CampaignError, match="withdraw and ask anew"):
+        with pytest.raises(CampaignError, match="withdraw and ask again"):
             one.agree(url(HOURS), url(PAGES), limit=20.0)
         one.withdraw()
         with pytest.raises(ParameterError, match=r"limit must be a number in \[24, inf\]"):

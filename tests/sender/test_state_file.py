@@ -37,7 +37,7 @@ def test_a_link_is_the_file_that_it_points_to(tmp_path: Path, clock: Clock) -> N
     with sender(tmp_path / "state", clock) as one:
         one.agree(url())
         for name in names:
-            with pytest.raises(StateError, match="another has it"):
+            with pytest.raises(StateError, match="another uses it"):
                 sender(name, clock)
     with sender(names[2], clock) as one:
         one.report("a")
@@ -65,7 +65,7 @@ def test_deleting_the_lock_admits_nobody(tmp_path: Path, clock: Clock) -> None:
         before = (tmp_path / "state").read_bytes()
         (tmp_path / "state.lock").unlink()
         # The state itself is locked as well.
-        with pytest.raises(StateError, match="another has it"):
+        with pytest.raises(StateError, match="another uses it"):
             sender(tmp_path / "state", clock)
         for act in (
             lambda: one.report("a"),
@@ -146,7 +146,7 @@ def test_a_fork_has_neither_sender_nor_client(tmp_path: Path, clock: Clock) -> N
         _, status = os.waitpid(child, 0)
         assert os.waitstatus_to_exitcode(status) == 6
         # The child has closed its copies; the lock is still ours.
-        with pytest.raises(StateError, match="another has it"):
+        with pytest.raises(StateError, match="another uses it"):
             sender(tmp_path / "state", clock)
         assert one.report("a") == 0
     assert client.report(1, round=0)

@@ -2,7 +2,7 @@
  * Limits: what they have to cover, at enrolment and never after it.
  *
  * A client that falls silent at its limit would show by the silence that its user moved. So a limit is
- * held against the most that can ever be spent, whatever the values. Amounts that are not known are NaN.
+ * compared with the most that can ever be spent, whatever the values. Amounts that are not known are NaN.
  */
 
 import { tried } from "./check.js";

@@ -43,7 +43,7 @@ def clopper_pearson(successes: int, trials: int, alpha: float) -> tuple[float, f
 
 def _where(successes: int, trials: int, alpha: float) -> float:
     """Largest p found at which so many successes or more have a chance of at most alpha."""
-    # Below the mean the terms fall at least as those of a normal law: 15 deviations are e^-112.
+    # Below the mean terms fall at least as fast as a normal density: 15 deviations are e^-112.
     m = np.arange(successes, min(trials, successes + 100 + 15 * math.isqrt(successes)) + 1)
     # ln C(trials, m), from its value at ``successes`` upwards.
     first = math.lgamma(trials + 1) - math.lgamma(successes + 1)
@@ -265,8 +265,8 @@ def _doubtless(protocol: Protocol) -> int:
     second: Any = protocol.second_channel
     if second is None or not second.q:
         return 1
-    odds = math.log(protocol.encoding.likelihood_ratio(second.p, second.q))
-    return min(math.ceil(math.log(100) / odds), STRETCH // 2)
+    log_ratio = math.log(protocol.encoding.likelihood_ratio(second.p, second.q))
+    return min(math.ceil(math.log(100) / log_ratio), STRETCH // 2)
 
 
 def _last(protocol: Protocol, values: tuple[int, int], sent: Transcript) -> int | None:

@@ -1,4 +1,4 @@
-"""Whatever answers as a device: clients of this process, or a program that answers line by line."""
+"""Devices under audit: clients of this process, or a program that answers line by line."""
 
 from __future__ import annotations
 
@@ -238,8 +238,8 @@ class CommandDevice:
             line = self.lines.get(timeout=self.timeout)
         except queue.Empty:
             raise AuditError(
-                f"command must answer within {self.timeout:g} seconds, got nothing; it must flush "
-                "each line, or be given more time"
+                f"command must answer within {self.timeout:g} seconds, got nothing; let it flush "
+                "each line, or raise timeout"
             ) from None
         if not line:
             raise AuditError(self._ended())

@@ -1,4 +1,4 @@
-"""What clients and collector agree on: protocol, labelled domain and schedule, content-addressed.
+"""The agreement of clients and collector: protocol, labels and schedule, content-addressed.
 
 Loads nothing outside the standard library: devices read campaigns too.
 """

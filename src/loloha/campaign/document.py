@@ -198,9 +198,7 @@ class Campaign:
         try:
             plain = json.loads(document)
         except (ValueError, RecursionError):
-            raise CampaignError(
-                "campaign must be JSON, got no such text; export it again"
-            ) from None
+            raise CampaignError("campaign must be JSON, got other text; export it again") from None
         campaign = cls.from_dict(plain)
         if fingerprint is not None and campaign.fingerprint != fingerprint:
             raise CampaignError(

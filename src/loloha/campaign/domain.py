@@ -1,4 +1,4 @@
-"""The values that a campaign asks for, and the text by which people know each of them."""
+"""The domain of a campaign: the values that it asks for, and the label of each."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ class Labels:
             check_text("labels", str(label), _LONGEST_LABEL)
         if len(self._index) < len(self.labels):
             raise CampaignError(
-                "labels must all be different, got one twice (accents composed or not are one); "
-                "list each once"
+                "labels must all be different, got one twice (composed and decomposed accents are "
+                "equal); list each once"
             )
         _check_other(self.other, self._index)
 

@@ -1,4 +1,4 @@
-"""What a value from anywhere says, of Python, NumPy, pandas or Arrow; and which labels look alike.
+"""One value of Python, NumPy, pandas or Arrow as a text or number; labels that look alike.
 
 Standard library only, so foreign scalars are known by what they can do and not by their class.
 """
@@ -125,9 +125,7 @@ def exact(value: Any) -> Fraction | None:
 def spellings(value: Any) -> tuple[str, ...]:
     """The texts by which a label may be known that ``value`` is, the most literal first."""
     if is_missing(value):
-        raise DomainError(
-            "value must be there, got a missing or blank one; send nothing for such a round"
-        )
+        raise DomainError("value must not be missing or blank; send nothing for such a round")
     value = unboxed(value)
     if isinstance(value, bool):
         return str(value), str(value).lower()
@@ -148,7 +146,7 @@ def spellings(value: Any) -> tuple[str, ...]:
         return (str(value),)
     raise DomainError(
         f"value must be text, a number, a date or true/false, got {type(value).__name__}; "
-        "convert it to what the campaign's labels say"
+        "convert it to a label of the campaign"
     )
 
 

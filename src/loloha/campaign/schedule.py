@@ -1,4 +1,4 @@
-"""When rounds begin and end: in UTC, in whole seconds, with the moment always passed in."""
+"""The schedule of rounds: begin and end in UTC, in whole seconds; the moment is passed in."""
 
 from __future__ import annotations
 

@@ -127,9 +127,9 @@ def table_loss(eps: float, g: int, m0: float | None, answers: int) -> float:
     # Nothing cancels in the terms, but for m0 near g q; their sum is as far off as they are.
     terms = eps, math.log(-math.expm1(-eps)), ways, -math.log(rest)
     off = 2**-49 * (sum(map(abs, terms)) + g / rest)
-    odds = math.fsum(terms)
-    loss = max(odds, 0.0) + math.log1p(math.exp(-abs(odds)))
-    # d loss is at most both d odds and loss d odds.
+    log_excess = math.fsum(terms)
+    loss = max(log_excess, 0.0) + math.log1p(math.exp(-abs(log_excess)))
+    # d loss is at most both d log_excess and loss d log_excess.
     return loss * (1 + 2**-50) + min(1.0, loss) * off
 
 

@@ -102,8 +102,8 @@ def second_bit_channel(first: BitChannel, eps_1: float, *, symmetric: bool) -> B
         # As `chained_bits`, in integers out of 2^106: fractions take twenty times as long.
         slope, whole = channel(unset).set - unset, SCALE**2
         p_star, q_star = (unset * SCALE + bit * slope for bit in (first.set, first.unset))
-        odds = p_star * (whole - q_star), (whole - p_star) * q_star
-        return odds[0] * ratio.denominator <= ratio.numerator * odds[1]
+        products = p_star * (whole - q_star), (whole - p_star) * q_star
+        return products[0] * ratio.denominator <= ratio.numerator * products[1]
 
     return channel(bisect_left(range(SCALE // 2), True, key=is_within))
 

@@ -35,7 +35,7 @@ def add(
 ) -> None:
     """Draw an admin key, shown once; only its hash is kept.
 
-    Beside the store, also while the collector runs; or of a --collector, where LOLOHA_ADMIN_KEY
+    In the store, also while the collector runs; or at a --collector, where LOLOHA_ADMIN_KEY
     holds one of its keys.
     """
     if collector is None:
@@ -104,7 +104,7 @@ def revoke(
     yes: bool = False,
     as_json: bool = False,
 ) -> None:
-    """Revoke a key, at once; of the last one it is said before what that means.
+    """Revoke a key at once; for the last one, say first what that means.
 
     One that is set as LOLOHA_ADMIN_KEY of the collector is valid until it is unset there.
     """
@@ -164,7 +164,7 @@ def _asked(
     """The answer of a collector to who has one of its keys."""
     if store is not None:
         raise ParameterError(
-            "store must be left out with --collector, got both; leave one of them out"
+            "--store must be left out with --collector, got both; leave one of them out"
         )
     with administered(url) as collector:
         return collector.administer(method, path, asked, what)
@@ -178,7 +178,7 @@ def _name(key: str) -> str:
         return name_of(typer.get_text_stream("stdin").readline().strip())
     if not (key.isascii() and key.isalnum()):
         raise ParameterError(
-            "key must be the name of one, of the list, got another (not shown); see `loloha admin "
+            "key must be the name of a key in the list, got another (not shown); see `loloha admin "
             "list`, or pass the key itself on standard input and - here"
         )
     return key
@@ -206,7 +206,7 @@ def _opened(url: str | None, *, makes: bool = False) -> Iterator[AdminKeys]:
     address = Settings.read(store=url).store
     if is_missing(address):
         if not makes:
-            raise StoreError("store must exist, there is no such file; correct --store")
+            raise StoreError("--store must exist, there is no such file; correct the path")
         console.say("there was no such store: it is new, and the key is its first")
     # It counts nothing.
     with closing(Store(address, take_over=False, accept_losses=True)) as opened:

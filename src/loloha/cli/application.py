@@ -1,4 +1,4 @@
-"""The program: which commands there are, and how each of them may end."""
+"""The program: its commands, and its exit codes."""
 
 from __future__ import annotations
 

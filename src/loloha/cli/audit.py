@@ -26,7 +26,7 @@ def audit(
     as_json: bool = False,
     parameters: dict[str, Any],
 ) -> None:
-    """Bound from below what a client reveals, and hold it against what its protocol allows.
+    """Bound from below what a client reveals, and compare it with what its protocol allows.
 
     Exit code 1 if more is revealed than is allowed. It proves violations, never their absence.
     Without --command the shipped client is audited, under each of two histories by as many users.

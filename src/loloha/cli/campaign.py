@@ -103,7 +103,7 @@ def _succeeded(other: str, to: str | None, campaign: Campaign) -> str:
     before = campaign_file.load_campaign(other)
     if before == campaign:
         raise ParameterError(
-            "successor-of must be another campaign, got this one; change something"
+            "--successor-of must be another campaign, got this one; change a parameter"
         )
     return both([before], [campaign])
 
@@ -205,7 +205,9 @@ def _campaign(
         until += "T00:00:00Z"
     ends = None if until is None else from_text(until, "until")
     if ends is not None and ends <= time.time():
-        raise ParameterError(f"until must lie ahead, got {until!r}; give a later end, or none")
+        raise ParameterError(
+            f"--until must be in the future, got {until!r}; give a later end, or none"
+        )
     return Campaign(
         name=name,
         protocol=rules,
@@ -224,7 +226,7 @@ def _domain(
     given = domain_of(domain, range_, bins, other)
     if given is None:
         raise ParameterError(
-            "domain must be given, got none; add --domain, or --range LOW HIGH and --bins"
+            "--domain must be given, got none; or give --range LOW HIGH and --bins"
         )
     if isinstance(given, list):
         return Labels(tuple(given), other)
@@ -237,8 +239,8 @@ def _domain(
         )
     if other is None:
         raise ParameterError(
-            f"domain must be at least two labels, or a file of them, got {domain!r}: no such file, "
-            "hence taken as one label; check the path"
+            f"--domain must be at least two labels, or a file of them, got {domain!r}: no such "
+            "file, so it is read as one label; check the path"
         )
     return Labels((str(domain).strip(),), other)
 

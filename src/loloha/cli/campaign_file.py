@@ -1,4 +1,4 @@
-"""What reports belong to, by its address or from a file: a campaign, or a bare protocol."""
+"""The campaign, or bare protocol, of a command: by its address or from a file."""
 
 from __future__ import annotations
 
@@ -49,4 +49,6 @@ def load_campaign(place: str) -> Campaign:
     loaded = load(place)
     if isinstance(loaded, Campaign):
         return loaded
-    raise CampaignError(f"campaign must be one, got a bare protocol in {place!r}; name another")
+    raise CampaignError(
+        f"--campaign must be a campaign, got a bare protocol in {place!r}; name another"
+    )

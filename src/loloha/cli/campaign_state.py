@@ -1,4 +1,4 @@
-"""The command ``loloha campaign list``, and what pauses and ends campaigns."""
+"""States of campaigns: ``loloha campaign list``, ``pause``, ``resume``, ``close`` and such."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def list_campaigns(collector: str, *, archived: bool = False, as_json: bool = Fa
 
 @group.command()
 def pause(campaign: str, *, as_json: bool = False) -> None:
-    """Take no reports until it is resumed: devices are told, drop what waits, and ask again.
+    """Take no reports until it is resumed: devices drop queued reports, and ask again later.
 
     LOLOHA_ADMIN_KEY holds the admin key.
     """
@@ -64,13 +64,13 @@ def resume(campaign: str, *, as_json: bool = False) -> None:
 
 @group.command()
 def close(campaign: str, *, yes: bool = False, as_json: bool = False) -> None:
-    """End a campaign for ever; its estimates stay. LOLOHA_ADMIN_KEY holds the admin key."""
+    """End a campaign for ever; its estimates stay. LOLOHA_ADMIN_KEY has the admin key."""
     _end(campaign, "closed", yes, as_json)
 
 
 @group.command()
 def archive(campaign: str, *, yes: bool = False, as_json: bool = False) -> None:
-    """List a closed campaign no more; its estimates stay. LOLOHA_ADMIN_KEY holds the admin key."""
+    """Hide a closed campaign from lists; its estimates stay. LOLOHA_ADMIN_KEY has the admin key."""
     _end(campaign, "archived", yes, as_json)
 
 

@@ -1,4 +1,4 @@
-"""How functions become commands: their signatures and the one table of options."""
+"""Functions as commands: their signatures, and the one table of options."""
 
 from __future__ import annotations
 

@@ -35,11 +35,11 @@ def compare(
     as_json: bool = False,
     reading: dict[str, Any],
 ) -> None:
-    """Simulate protocols at several budgets on one table, and hold each against the truth.
+    """Simulate protocols at several budgets on one table, and compare each with the truth.
 
     By default the paper's protocols with two rounds, at eps_inf 1, 2 and 4. Writes comparison.csv
-    and .parquet, and comparison.png and .svg, to the folder --out, which keeps the runs too: a
-    comparison that was stopped goes on where it was.
+    and .parquet, and comparison.png and .svg, to the folder --out, which keeps the runs too: an
+    interrupted comparison continues there.
     """
     import loloha
     from loloha.population.comparison import PROTOCOLS

@@ -26,7 +26,7 @@ def conform(
 
     The command answers questions on its standard input, one JSON object a line; docs/protocol.md
     says how. Its documents, thresholds, values, histories, states and exact distributions are
-    compared, and its own draws are audited. Ends with 1 if anything differs.
+    compared, and its own draws are audited. Exit code 1 if anything differs.
     """
     from loloha.audit.device import words_of
     from loloha.conform import suite

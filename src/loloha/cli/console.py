@@ -1,4 +1,4 @@
-"""What the commands print: data on stdout, everything else on stderr."""
+"""Output of the commands: data on stdout, everything else on stderr."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def fail(text: str) -> None:
 def ask(question: str) -> None:
     """Go on only if somebody at the terminal says yes."""
     if not typer.get_text_stream("stdin").isatty():
-        raise ParameterError("yes must be given where nobody can be asked; add --yes")
+        raise ParameterError("--yes must be given without a terminal to ask at; add it")
     typer.confirm(question, abort=True, err=True)
 
 

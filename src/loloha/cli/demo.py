@@ -47,7 +47,7 @@ def demo(
 
     check(top, level, seed)
     if stay and offline:
-        raise ParameterError("--stay must have a collector, got --offline too; drop one of them")
+        raise ParameterError("--stay must be given without --offline, got both; leave one out")
     lacking = None if offline else _lacking()
     if lacking is not None:
         console.warn(
@@ -85,20 +85,20 @@ def _live(
     stay: bool,
     as_json: bool,
 ) -> None:
-    from loloha.cli import live
+    from loloha.cli import deployment
     from loloha.population.trial import Trial
     from loloha.sender.collector import Collector
 
     began = time.monotonic()
-    campaign = live.hourly(NAME, protocol, dataset)
-    with live.collector() as running:
+    campaign = deployment.hourly(NAME, protocol, dataset)
+    with deployment.collector() as running:
         with new_folder(out, FILES, force=True) as draft:
-            url = live.create(running, campaign, dataset.tau)
+            url = deployment.create(running, campaign, dataset.tau)
             page = f"{running.url}/#campaign={campaign.fingerprint}"
             console.say(f"collector started; dashboard: {page}")
-            counted = live.report_all(url, campaign, dataset, seed)
+            counted = deployment.report_all(url, campaign, dataset, seed)
             with console.working("reading estimates, drawing and saving"):
-                shown = live.collected(url, campaign, dataset, level)
+                shown = deployment.collected(url, campaign, dataset, level)
                 with Collector(url) as collector:
                     statement = collector.privacy()["text"]
                 trial = Trial(shown, level, seed)

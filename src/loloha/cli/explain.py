@@ -32,17 +32,17 @@ def explain(
 ) -> None:
     """Say what a protocol with these parameters protects, what it leaks, and what it spends.
 
-    Of campaigns, with --campaign, it is one page: for a privacy officer, or with --audience user
-    for those who are asked; Markdown, or with --html a page that loads nothing.
+    With --campaign it is one page about campaigns, for a privacy officer or with --audience user
+    for the users: Markdown, or with --html a page that loads nothing.
     """
     if campaign:
         if protocol is not None or k is not None or parameters or every != 1 or shuffled or as_json:
             raise ParameterError(
-                "campaign must stand without a protocol, its parameters, shuffled and json, got "
-                "one; its document says the rules"
+                "--campaign must be given without a protocol, its parameters, --shuffled and "
+                "--json, got one; its document has them"
             )
         if as_html and as_markdown:
-            raise ParameterError("html and markdown must not be given both; leave one out")
+            raise ParameterError("--html and --markdown must not be given together; leave one out")
         readers = checks.choice("audience", audience or OFFICER, (OFFICER, USER))
         if out is not None:
             check_new(out, force)
@@ -56,7 +56,7 @@ def explain(
         return
     if audience or as_html or as_markdown or out is not None or limit is not None:
         raise ParameterError(
-            "a page is of campaigns, got none; add --campaign, a file or an address"
+            "--campaign must be given for a page, got none; add an address or a file"
         )
     _explain_protocol(protocol, k, every, shuffled, delta, as_json, parameters)
 

@@ -30,7 +30,7 @@ def fleet(
 ) -> None:
     """Let simulated users report to a collector, round by round, in batches.
 
-    For trying a collector out. Labels of the table must be labels of the campaign; a campaign with
+    To try a collector. Labels of the table must be labels of the campaign; a campaign with
     a label for others takes all. --campaign is an address; LOLOHA_TOKEN holds its submit token.
     """
     from loloha.population.fleet import run_fleet

@@ -1,4 +1,4 @@
-"""What a lower loss of one round costs, as ``loloha plan --frontier`` shows it."""
+"""The table of ``loloha plan --frontier``: the price of a lower loss of one round."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def show(
     from loloha.planning.frontier import frontier
 
     if k is None or eps_inf is None:
-        raise ParameterError("--k and --eps-inf must be given with --frontier, got less; give both")
+        raise ParameterError("--k and --eps-inf must be given with --frontier; give both")
     if out is not None:
         table_file.check(out, force, (".png", ".svg"))
     points = frontier(k, eps_inf, hash=family)

@@ -33,7 +33,7 @@ def generate(
     as_json: bool = False,
     reading: dict[str, Any],
 ) -> None:
-    """Write the reports that simulated devices send: of any number of users, held a few at a time.
+    """Write the reports that simulated devices send: of any number of users, few at a time.
 
     For benchmarks and rehearsals: reports follow the distribution of real clients, but come from a
     seed. --out is the folder of the log. A file's cells are read as labels of the campaign, unless

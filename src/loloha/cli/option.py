@@ -39,8 +39,8 @@ OPTIONS = {
         "Count although a setting of the PostgreSQL server lets a crash lose reports that were "
         "acknowledged.",
     ),
-    "accept_weak_privacy": Option(bool, "Create it though its privacy is weak."),
-    "all_values": Option(bool, "Want it for all values at once.", panel=BACKWARDS),
+    "accept_weak_privacy": Option(bool, "Create the campaign although its privacy is weak."),
+    "all_values": Option(bool, "The wanted error is that of all values at once.", panel=BACKWARDS),
     "alpha": Option(float, "eps_1 / eps_inf."),
     "append_only": Option(
         Path,
@@ -94,7 +94,7 @@ OPTIONS = {
         panel=VALUES,
     ),
     "early_seconds": Option(
-        int, "How long before its beginning a round takes reports.", panel=TERMS
+        int, "Seconds before its beginning from which a round takes reports.", panel=TERMS
     ),
     "engine": Option(str, "What counts the reports.", "duckdb|local|spark"),
     "eps_2": Option(float, "Bound on the loss of any one round, all others known."),
@@ -136,17 +136,17 @@ OPTIONS = {
     "label": Option(
         str,
         "A label of the campaign or, where it asks for a range, a number in it: 41, not [40, 43). "
-        "Left out, only what waits is sent.",
+        "Without it, only queued reports are sent.",
         "VALUE",
     ),
     "late_seconds": Option(
         int,
-        "How long a round takes reports after its end, up to 31622400; by default 86400, or 500 "
-        "rounds if that is less.",
+        "Seconds after its end until which a round takes reports, up to 31622400; by default "
+        "86400, or 500 rounds if that is less.",
         panel=TERMS,
     ),
     "layout": Option(str, "Form of the table; auto by default.", "auto|wide|long", panel=TABLE),
-    "loss": Option(float, "Most that any --window rounds may lose.", panel=WINDOWS),
+    "loss": Option(float, "Bound on the loss of any --window rounds.", panel=WINDOWS),
     "level": Option(float, "Confidence level of intervals and error bounds."),
     "limit": Option(
         float,
@@ -168,7 +168,7 @@ OPTIONS = {
         "URL",
     ),
     "mean": Option(bool, "Only the mean of all rounds, with the error that shared memos leave."),
-    "minimum_cohort": Option(int, "Reports below which a round is not shown.", panel=TERMS),
+    "minimum_cohort": Option(int, "Fewest reports of a round that is shown.", panel=TERMS),
     "n": Option(int, "Reports expected in each round."),
     "name": Option(str, "Name of the campaign, for people.", "NAME"),
     "new_admin_key": Option(bool, "Add an admin key, shown once."),
@@ -199,13 +199,13 @@ OPTIONS = {
         Path, "File or folder for the results, as described above.", "PATH", anywhere=True
     ),
     "parts": Option(
-        str, "fig1, fig2, fig3, fig4, table1, table2, or all (the default).", "[PART]..."
+        str, "fig1, fig2, fig3, fig4, table1, table2, or all (the default).", "PART..."
     ),
-    "pause": Option(float, "Seconds between two looks at a log that grows."),
+    "pause": Option(float, "Seconds between two checks of a growing log."),
     "population": Option(
         int, "Users of whom each round has a random sample; by default nobody is missing.", least=1
     ),
-    "port": Option(int, "By default 8770; 0 takes any that is free."),
+    "port": Option(int, "By default 8770; 0 takes any free one."),
     "preview": Option(
         bool, "Show the bytes of this round's report, or of an example, and what they say."
     ),
@@ -265,8 +265,8 @@ OPTIONS = {
     ),
     "successor_of": Option(
         str,
-        "The campaign that it succeeds: says what a user who reports to both spends. Address, file "
-        "of its document, or with --to its fingerprint.",
+        "The earlier campaign that this one replaces: shows what a user who reports to both "
+        "spends. Address, file of its document, or with --to its fingerprint.",
         "URL|FILE|FINGERPRINT",
     ),
     "table": Option(
@@ -293,7 +293,7 @@ OPTIONS = {
     "truth": Option(
         Path, "Also write the true frequencies as .parquet: round, value, truth.", "FILE"
     ),
-    "until_eof": Option(bool, "Also stop when standard input ends, as it does with a parent."),
+    "until_eof": Option(bool, "Also stop when standard input ends, as with the parent process."),
     "until": Option(
         str,
         "End: from this day or moment on (UTC) devices draw and send nothing, and nothing is "
@@ -316,7 +316,7 @@ OPTIONS = {
     ),
     "watch": Option(str, 'Alarms: only of these labels, "a,b,c".', "LABELS"),
     "wide": Option(bool, "Show all columns."),
-    "withdraw": Option(bool, "The user agrees no more: delete everything."),
+    "withdraw": Option(bool, "The user withdraws consent: delete key, memo and queue."),
     "yes": Option(bool, "Do not ask first."),
 }
 

@@ -48,12 +48,12 @@ def plan(
     smallest cap is recommended (or what --objective names), then the fewest bytes a report, then
     the cheapest server. Reports above 64 kB are left out unless --protocol names them.
 
-    Of --eps-inf, --eps-1 and --eps-2 give two. With --error or --visible it solves for the one of
+    Give two of --eps-inf, --eps-1 and --eps-2. With --error or --visible it solves for the one of
     --k, --n and --eps-inf that is left out, at an eps_1 of half of eps_inf unless both are given.
     --wide shows all columns. With --frontier, --out is a .png or .svg file.
 
     With --window W and --loss E each of n users reports in one round of W, and any W rounds lose at
-    most E; other ways to keep that are compared.
+    most E; other methods with that bound are compared.
     """
     import loloha
 

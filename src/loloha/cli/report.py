@@ -29,17 +29,17 @@ def report(
     wait: bool = True,
     as_json: bool = False,
 ) -> None:
-    """Sanitise a value, keep the report, and send it; nothing before the user agrees.
+    """Sanitise a value, store the report and send it, once the user has agreed.
 
     The value itself is never sent. A round is answered once. The first time --campaign is the
     address to report to; LOLOHA_TOKEN holds the submit token where one is needed. Where
-    DO_NOT_TRACK is set nothing is drawn or sent. --preview shows what would go: the report that
-    waits or was made for this round, else an example, and takes no value.
+    DO_NOT_TRACK is set nothing is drawn or sent. --preview shows what would be sent: the report
+    of this round if there is one, else an example; it takes no value.
     """
     if preview:
         if label is not None or consent or withdraw or limit is not None or not wait:
             raise ParameterError(
-                "preview must stand with --state and --campaign alone; it asks nothing else"
+                "--preview must be given with --state and --campaign alone; leave out the others"
             )
         report_preview.show(state, campaign, as_json=as_json)
         return
@@ -49,14 +49,18 @@ def report(
     from loloha.sender.opt_out import OPTED_OUT
 
     if withdraw and (label is not None or consent):
-        raise ParameterError("withdraw must stand alone, got a value or consent; leave them out")
+        raise ParameterError(
+            "--withdraw must be given alone, got a value or --consent; leave them out"
+        )
     if limit is not None and not (consent and campaign):
         raise ParameterError(
-            "limit must be agreed on by the user, got it alone; add --consent and --campaign URL"
+            "--limit must come with the user's consent, got it alone; add --consent and "
+            "--campaign URL"
         )
     if not wait and not (consent and campaign):
         raise ParameterError(
-            "no-wait must be agreed on by the user, got it alone; add --consent and --campaign URL"
+            "--no-wait must come with the user's consent, got it alone; add --consent and "
+            "--campaign URL"
         )
     try:
         opened = Sender(state)

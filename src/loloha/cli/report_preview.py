@@ -1,4 +1,4 @@
-"""What `loloha report --preview` shows; nothing is drawn, kept or sent."""
+"""The preview of ``loloha report --preview``: nothing is drawn, stored or sent."""
 
 from __future__ import annotations
 

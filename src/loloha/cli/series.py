@@ -37,15 +37,15 @@ def series(
     force: bool = False,
     as_json: bool = False,
 ) -> None:
-    """Estimate each round from all rounds, with errors that know what rounds share.
+    """Estimate each round from all rounds, with errors that account for what rounds share.
 
     A source is a campaign's address, one file that `loloha export` or `loloha estimate --out`
-    wrote, or folders of tallies. Estimates are shares: at least 0, and of sum 1; unbiased is what
-    the round says by itself, and what to publish as raw numbers. innovation is the error of its
-    prediction from the rounds before, in standard deviations; with --expected or --fdr, alarm
-    is 1 where it is too large. A burst in one round is smoothed: alarms and unbiased show it.
-    Of numbers (onebit) it shows mean and quantiles of each round; the columns single_mean and so
-    on are those of the round by itself.
+    wrote, or folders of tallies. Estimates are shares: at least 0, and of sum 1; unbiased is
+    the estimate of the round by itself, to be published as raw numbers. innovation is the error of
+    its prediction from the rounds before, in standard deviations; with --expected or --fdr, alarm
+    is 1 where it is too large. A burst in one round is smoothed: alarms and unbiased show it. Of
+    numbers (onebit) it shows mean and quantiles of each round; the columns single_mean and so on
+    are those of the round by itself.
     """
     from loloha.server.estimate_table import round_columns
     from loloha.server.series import series as of_rounds

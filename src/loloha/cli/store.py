@@ -12,9 +12,9 @@ group = Commands(name="store", no_args_is_help=True, help="Copy a collector's st
 def copy(store: str, copy: str, *, accept_losses: bool = False, as_json: bool = False) -> None:
     """Copy a whole store into another database, of the same kind or the other.
 
-    Stop the collector before. What was cut off goes on when the same is asked for again; at the
+    Stop the collector first. An interrupted copy continues when the command is run again; at the
     end every row is compared, and only then can a collector start on the copy. Sessions of the
-    admin page stay behind.
+    admin page are not copied.
     """
     from loloha import checks
 

@@ -57,7 +57,7 @@ def tally(
     if follow and (log is None or sql is not None or as_json or force):
         raise ParameterError("--follow must be given with LOG, without --sql, --json and --force")
     if store is not None and not follow:
-        raise ParameterError("--store must be given with --follow: it goes on to be filled")
+        raise ParameterError("--store must be given with --follow, which keeps it up to date")
     if late_seconds is not None and log is None:
         raise ParameterError("--late-seconds must be given with LOG: its files have times")
     checks.real("pause", pause, 0, _LONGEST_PAUSE, "give seconds")
@@ -261,5 +261,5 @@ def parse_rounds(text: str) -> list[int]:
     except ValueError:
         rounds = []
     if not rounds:
-        raise ParameterError(f"only-rounds must be listed like 0,3,7-9, got {text!r}; correct it")
+        raise ParameterError(f"--only-rounds must be a list like 0,3,7-9, got {text!r}; correct it")
     return rounds

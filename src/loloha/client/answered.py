@@ -1,4 +1,4 @@
-"""Which rounds were answered: a few intervals, however many rounds there were."""
+"""The rounds that were answered, as a few intervals."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ class Client:
             before = self._state
             if not before.before.is_due(round):
                 raise StateError(
-                    f"round must be one in which this client reports, {round!r} is none; ask "
+                    f"round must be one in which this client reports, got {round!r}; ask "
                     "is_due before, and send nothing for the others"
                 )
             if round <= before.last and holds(before.record.answered, round):

@@ -168,7 +168,7 @@ class StateFile:
             raise StateError("state must be used by the process that opened it; open it anew")
         if not _is(self.path + LOCK, self._beside):
             raise StateError(
-                "state must keep its lock, somebody deleted the file; close it, and open it again"
+                "state must keep its lock, its lock file was deleted; close it, and open it again"
             )
 
     def _let_go(self) -> None:
@@ -259,7 +259,7 @@ def _lock(file: FileIO) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise StateError(
-            "state must be used by one process at a time, another has it; wait for that"
+            "state must be used by one process at a time, another uses it; wait until it ends"
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""Which process this is: asking the system for its number takes as long as drawing a bit."""
+"""The id of this process, to notice a fork: asking the system takes as long as drawing a bit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a limit on the loss has to cover, at enrolment and never again. Standard library only.
+"""The limit on a user's loss, checked at enrolment and never later. Standard library only.
 
 A client that refused a report at its limit would show by its silence that the user moved.
 """

@@ -1,4 +1,4 @@
-"""What a device remembers of one user, as JSON data too. Standard library only."""
+"""The secret state of one user, also as JSON data. Standard library only."""
 
 from __future__ import annotations
 
@@ -247,7 +247,7 @@ def _must_be_possible(protocol: Protocol, memo: Mapping[int, Answer], record: Re
         and len(record.secret) == 32
     )
     if not possible:
-        raise StateError(f"state must be one that a client can be in; {BEYOND_REPAIR}")
+        raise StateError(f"state must be possible for a client; {BEYOND_REPAIR}")
 
 
 def _follows(memo: Mapping[int, Answer], table: tuple[Answer, ...], size: int) -> bool:
@@ -257,14 +257,14 @@ def _follows(memo: Mapping[int, Answer], table: tuple[Answer, ...], size: int) -
 
 def _whole(plain: Any) -> int:
     if type(plain) is not int or plain < 0:
-        raise StateError(f"state must hold whole numbers where a client counts; {BEYOND_REPAIR}")
+        raise StateError(f"state must hold whole numbers as counts; {BEYOND_REPAIR}")
     return plain
 
 
 def _panel(plain: Any) -> tuple[int, int]:
     every, residue = map(_whole, plain)
     if not residue < every or every < 2:
-        raise StateError(f"state must hold a panel that there is; {BEYOND_REPAIR}")
+        raise StateError(f"state must hold a panel of the campaign; {BEYOND_REPAIR}")
     return every, residue
 
 

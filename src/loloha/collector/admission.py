@@ -1,4 +1,4 @@
-"""What every request passes before a route sees it: one chain, the same for all ways in.
+"""Checks of every request before its route: one chain, the same for all ways in.
 
 A route that is added tomorrow is behind it without a word of its own: unless something is said
 here, a request that writes needs an admin key, and its body is read, bounded and charged for.
@@ -164,7 +164,7 @@ class Admission:
             await require_session(self._context, admitted)
             return
         if path == TOGETHER:
-            # Each report is held against the token of its own campaign.
+            # Each report is compared with the token of its own campaign.
             return
         given = admitted.text(b"authorization")
         if path.startswith(_CAMPAIGNS):
@@ -224,7 +224,7 @@ def require_single_headers(admitted: Admitted) -> None:
     if admitted.headers.get(b"transfer-encoding", b"chunked").strip().lower() != b"chunked":
         raise Problem(
             501,
-            "transfer-encoding must be chunked or none; send it so",
+            "transfer-encoding must be chunked or none; use one of them",
             kind="encoding",
             headers={"Connection": "close"},
         )
@@ -245,16 +245,16 @@ def require_media(admitted: Admitted) -> None:
     headers = admitted.headers
     is_empty = headers.get(b"content-length", b"0") == b"0" and b"transfer-encoding" not in headers
     if not is_empty or admitted.media:
-        raise Problem(
-            415, f"content-type must be one of {', '.join(kinds)}; say which", kind="type"
-        )
+        raise Problem(415, f"content-type must be one of {', '.join(kinds)}; name one", kind="type")
 
 
 def require_known_packing(admitted: Admitted) -> None:
     """Bodies are packed where many reports come at once, and read as they are elsewhere."""
     is_upload = admitted.path.endswith("/reports") and admitted.path != TOGETHER
     if admitted.writes and not is_upload and admitted.packing not in ("", "identity"):
-        raise Problem(415, "content-encoding must be none; send it so", kind="encoding")
+        raise Problem(
+            415, "content-encoding must be none; send the body uncompressed", kind="encoding"
+        )
 
 
 # Few are ever asked for.

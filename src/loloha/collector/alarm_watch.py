@@ -1,4 +1,4 @@
-"""Tries the rules of alarms on each round once it is closed, and sends what alarms."""
+"""Alarms: each round is tried by the rules once it is closed, and its alarms are sent."""
 
 from __future__ import annotations
 

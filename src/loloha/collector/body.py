@@ -153,7 +153,7 @@ async def _next(receive: Receive) -> tuple[bytes, bool]:
     """The next part of a body, and whether more follows."""
     message = await receive()
     if message["type"] != "http.request":
-        raise Problem(400, "body must be whole, the client hung up; send it again")
+        raise Problem(400, "body must be complete, the connection was closed; send it again")
     return message.get("body", b""), message.get("more_body", False)
 
 
@@ -168,7 +168,9 @@ def unpack(body: bytes, encoding: str, largest: int) -> bytes | bytearray:
     if encoding in ("", "identity"):
         return body
     if encoding != "gzip":
-        raise Problem(415, "content-encoding must be gzip or none; send it so", kind="encoding")
+        raise Problem(
+            415, "content-encoding must be gzip or none; use one of them", kind="encoding"
+        )
     inflater = zlib.decompressobj(_GZIP)
     # Grows in place: parts that are joined would be there twice.
     unpacked = bytearray()

@@ -200,7 +200,7 @@ class Committer:
     def _take_small(self, taken: Taken) -> None:
         line = self._small
         with self._arrived:
-            while taken.room > 0 and (job := line.first()) is not None:
+            while taken.capacity > 0 and (job := line.first()) is not None:
                 if job.future.done():
                     # Who sent it waits no longer, and sends it again.
                     self._end([job])
@@ -224,7 +224,7 @@ class Committer:
                     line.remove(job)
             return True
 
-        while taken.room > 0:
+        while taken.capacity > 0:
             with self._arrived:
                 job = line.first()
             if job is None:

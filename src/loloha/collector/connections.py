@@ -73,7 +73,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._unsent = Hold(self.unsent, self.group)
         self._wait()
         if len(self.connections) > self.most_connections:
-            self._make_room()
+            self._close_longest_idle()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop waiting."""
@@ -226,7 +226,7 @@ class BoundedProtocol(HttpToolsProtocol):
         else:
             self._watch = self.loop.call_later(rest, self._look)
 
-    def _make_room(self) -> None:
+    def _close_longest_idle(self) -> None:
         others = [
             connection for connection in self.connections if isinstance(connection, BoundedProtocol)
         ]

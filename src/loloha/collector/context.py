@@ -1,4 +1,4 @@
-"""What the routes share: store, committer, settings, clock, and campaigns read before."""
+"""The context that routes share: store, committer, settings, clock, campaigns read before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ends what waits for too long; one timer looks after all, so a short wait costs nothing."""
+"""Deadlines of connections and requests: one timer for all, so a short wait costs nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the bytes of a large upload to what is committed: the heavy work of receiving."""
+"""Decoding of large uploads, from bytes to a submission: the heavy work of receiving."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Estimates of rounds, computed once for each state of a round, and their forms on the wire."""
+"""Estimates of rounds, computed once for each state, suppressed where few users reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who has reported in a round, in memory: tells first reports from repeated and conflicting ones.
+"""The replay guard of a round, in memory: first, repeated and conflicting reports.
 
 A hash table over arrays: some 40 bytes a report, and no Python object for any of them. Whoever
 chooses pseudonyms chooses nothing about the time that it takes: the hash is keyed, and a search
@@ -46,7 +46,7 @@ class Guard:
         return self._n
 
     @property
-    def room(self) -> int:
+    def capacity(self) -> int:
         """Reports for which it holds memory."""
         return len(self._digests)
 
@@ -117,14 +117,14 @@ class Guard:
         return slots
 
     def _reserve(self, n: int) -> None:
-        """Room for n rows, with at most half of the slots taken."""
+        """Capacity for n rows, with at most half of the slots taken."""
         if n <= len(self._digests):
             return
-        room = 1 << (n - 1).bit_length()
+        capacity = 1 << (n - 1).bit_length()
         # What is beyond the rows so far is written before it is read.
-        self._names = np.resize(self._names, (room, 2))
-        self._digests = np.resize(self._digests, room)
-        self._slots = np.full(2 * room, -1, dtype=np.int64)
+        self._names = np.resize(self._names, (capacity, 2))
+        self._digests = np.resize(self._digests, capacity)
+        self._slots = np.full(2 * capacity, -1, dtype=np.int64)
         self._place(np.arange(self._n))
 
 

@@ -1,4 +1,4 @@
-"""What pydantic finds wrong with an input, in the words of this project's errors."""
+"""Errors of pydantic about an input, in the words of this project's errors."""
 
 from __future__ import annotations
 

@@ -12,13 +12,13 @@ from starlette.exceptions import HTTPException
 from loloha.collector import shape
 from loloha.collector.admission import TOGETHER
 from loloha.collector.answer import Json
+from loloha.collector.commit_cost import ROUND_WORK
 from loloha.collector.context import Context
 from loloha.collector.openapi import described, problems
 from loloha.collector.problem import Problem, refused, response
 from loloha.collector.query import known_parameters
 from loloha.collector.submission import SmallUpload
 from loloha.collector.upload import REPORTS_A_REQUEST, answer_alone, counted
-from loloha.collector.work import ROUND_WORK
 from loloha.wire import Refusal, text
 from loloha.wire.message import MOST_TOGETHER
 

@@ -1,4 +1,4 @@
-"""The states of a campaign's life, and which of them follow which."""
+"""The states of a campaign (open, paused, closed, archived, deleted) and their order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the service counts about itself; never a label for a value, a user or an address."""
+"""Metrics of the service for Prometheus; no label is a value, a user or an address."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from loloha.address import Location
 from loloha.collector.commit import Committer, Pace
+from loloha.collector.commit_cost import by_round
 from loloha.collector.kept_reports import KeptReports
 from loloha.collector.life import Life
 from loloha.collector.metric import MOST_CAMPAIGNS, Metrics
@@ -21,7 +22,6 @@ from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import Submission
 from loloha.collector.timekeeper import Timekeeper
 from loloha.collector.upkeep import cause_of
-from loloha.collector.work import by_round
 from loloha.errors import StoreError
 
 WRITERS = 8

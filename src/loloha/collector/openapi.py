@@ -1,4 +1,4 @@
-"""What the OpenAPI document says about the bodies of a route."""
+"""Descriptions of bodies and answers for the OpenAPI document."""
 
 from __future__ import annotations
 

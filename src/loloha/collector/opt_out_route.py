@@ -1,4 +1,4 @@
-"""The route by which applications say that a user wants no part: a number and no name."""
+"""The route that counts users who opt out: a number and no name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is made once and shared: by those who ask at the same time, and by those who ask later."""
+"""Results made once and shared, by those who ask at the same time and those who ask later."""
 
 from __future__ import annotations
 

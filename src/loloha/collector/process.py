@@ -78,7 +78,7 @@ class Process:
             has_worked, outcome, memory = self._asked(self._started(), (work, arguments, named))
         except (OSError, EOFError, pickle.UnpicklingError):
             self.end()
-            raise unavailable("heavy work must be done, its process ended; come back") from None
+            raise unavailable("the process of this work ended; try again") from None
         except BaseException:
             # Half a message may be under way.
             self.end()

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from loloha.collector.commit_cost import round_work
 from loloha.collector.share import Shares
 from loloha.collector.submission import SmallUpload, Submission, gather
-from loloha.collector.work import round_work
 
 Upload = Submission | SmallUpload
 FEW_REPORTS = 1_000
@@ -74,9 +74,9 @@ class UploadSlice(NamedTuple):
 class Taken:
     """What one commit takes, of bounded work; the first fits whatever it costs."""
 
-    def __init__(self, room: int) -> None:
+    def __init__(self, capacity: int) -> None:
         self.slices: list[UploadSlice] = []
-        self.room = room
+        self.capacity = capacity
         self._rounds: set[tuple[int, int]] = set()
 
     def put(self, job: Job, upload: Upload, places: Any) -> bool:
@@ -88,9 +88,9 @@ class Taken:
         work = size * stored.report_work
         if rounds:
             work += len(rounds) * int(round_work(stored.campaign.protocol.encoding, size))
-        if self.slices and work > self.room:
+        if self.slices and work > self.capacity:
             return False
-        self.room -= work
+        self.capacity -= work
         self._rounds.update(rounds)
         self.slices.append(UploadSlice(job, upload, places))
         return True

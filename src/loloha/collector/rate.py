@@ -1,4 +1,4 @@
-"""How much one address may ask for in a time: requests, and the work that they make."""
+"""Rate limits of each address: requests, and the work that they cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a collector runs: flags, then `LOLOHA_*` variables, then a TOML file, then these defaults."""
+"""Settings of a collector: flags, then `LOLOHA_*` variables, a TOML file, these defaults."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ class Settings(BaseSettings):
         if not (text.isascii() and text.isprintable() and text == text.strip()):
             # No header could carry it: it would never match.
             raise ValueError(
-                "must be visible ASCII characters without a space at either end; mend its end"
+                "must be visible ASCII characters without a space at either end; remove others"
             )
         return key
 

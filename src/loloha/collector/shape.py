@@ -63,7 +63,7 @@ class AssignedKey(Struct):
 
 
 class TermsDocument(Struct):
-    """What the collector promises for a campaign."""
+    """The collector's terms for a campaign."""
 
     late_seconds: Count
     early_seconds: Count

@@ -10,8 +10,8 @@ from itertools import accumulate, count, islice
 from typing import overload
 
 from loloha.campaign import Campaign
+from loloha.collector.commit_cost import report_work, upload_work
 from loloha.collector.terms import Terms
-from loloha.collector.work import report_work, upload_work
 from loloha.wire.batch import Reader
 
 MOST_MATCHES = 50

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from loloha.collector.commit_cost import cut, upload_work
 from loloha.collector.guard import digest_rows
 from loloha.collector.secret import check_tickets
 from loloha.collector.stored_campaign import StoredCampaign
-from loloha.collector.work import cut, upload_work
 from loloha.wire import Refusal
 from loloha.wire.batch import Batch
 from loloha.wire.refusal import REASONS

@@ -1,4 +1,4 @@
-"""What a collector promises for one campaign, beside the campaign's own rules."""
+"""The collector's terms for one campaign, beside the campaign's own rules."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Terms:
         if self.late_seconds + self.early_seconds > longest:
             raise CampaignError(
                 f"late_seconds and early_seconds must add up to at most {longest} ({MOST_OPEN} "
-                f"rounds), got {self.late_seconds + self.early_seconds}; tolerate less"
+                f"rounds), got {self.late_seconds + self.early_seconds}; lower one of them"
             )
 
     def to_dict(self) -> dict[str, int]:

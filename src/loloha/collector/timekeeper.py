@@ -1,4 +1,4 @@
-"""The time, as long as it can be believed: a clock that jumps must close no round for good."""
+"""The collector's clock: one that jumps must close no round for good."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a collector does every so often; failures are logged when they begin and end."""
+"""Periodic work of a collector; failures are logged when they begin and end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a port of the device, in whatever language, does what this one does.
+"""The conformance kit: checks a port of the device, in any language, against this one.
 
 A port answers questions on its standard input, one JSON object a line; see docs/protocol.md.
 """

@@ -1,4 +1,4 @@
-"""What a port is asked about: documents good and bad, protocols, histories, states."""
+"""The cases that a port is asked: documents good and bad, protocols, histories, states."""
 
 from __future__ import annotations
 

@@ -44,8 +44,10 @@ def counted(protocol: Protocol, reports: Sequence[Report]) -> Tally:
     return tally
 
 
-def _law(protocol: Protocol, values: Sequence[int], transcript: Callable[..., Any]) -> Chances:
-    """The law of what a new client, and its reports of these values, one a round, tell."""
+def _distribution(
+    protocol: Protocol, values: Sequence[int], transcript: Callable[..., Any]
+) -> Chances:
+    """The distribution of what a new client and its reports of these values, one a round, show."""
 
     def run(rng: Rng) -> Any:
         client = protocol.client(rng=rng)
@@ -55,17 +57,19 @@ def _law(protocol: Protocol, values: Sequence[int], transcript: Callable[..., An
 
 
 def _reports(protocol: Protocol, *values: int) -> Chances:
-    """The law of what a new client sends for these values."""
-    return _law(protocol, values, lambda _, sent: tuple((report.key, report.y) for report in sent))
+    """The distribution of what a new client sends for these values."""
+    return _distribution(
+        protocol, values, lambda _, sent: tuple((report.key, report.y) for report in sent)
+    )
 
 
-def _must_lose(laws: list[Chances], realised: float | None, bound: float, what: str) -> None:
-    """Every two laws are within e^bound, exactly; their loss is the one that is realised."""
-    must(len({frozenset(law) for law in laws}) == 1, f"{what} must give no value away for certain")
-    ratio = max(law[y] / other[y] for law in laws for other in laws for y in law)
-    # A rational just below e^bound; above it by rounding alone is no promise kept either.
+def _must_lose(pmfs: list[Chances], realised: float | None, bound: float, what: str) -> None:
+    """Any two distributions are within e^bound, exactly; their loss is the realised one."""
+    must(len({frozenset(pmf) for pmf in pmfs}) == 1, f"{what} must give no value away for certain")
+    ratio = max(pmf[y] / other[y] for pmf in pmfs for other in pmfs for y in pmf)
+    # A rational just below e^bound; above it by rounding alone breaks the guarantee too.
     within = ratio <= exp_below(Fraction(bound)) * (1 + Fraction(1, 10**50))
-    loss = max(loss_between(law, other) for law in laws for other in laws)
+    loss = max(loss_between(pmf, other) for pmf in pmfs for other in pmfs)
     must(within, f"{what} must lose at most {bound!r}, loses {loss!r}")
     near = realised is None or math.isclose(loss, realised, rel_tol=_CLOSE, abs_tol=1e-12)
     must(near, f"{what} must lose what is realised, {realised!r}, loses {loss!r}")
@@ -73,8 +77,8 @@ def _must_lose(laws: list[Chances], realised: float | None, bound: float, what: 
 
 def the_first_report_loses_what_is_realised(protocol: Protocol) -> None:
     """And at most ``asked_first``: in exact arithmetic, between any two values."""
-    laws = [_reports(protocol, v) for v in range(protocol.k)]
-    _must_lose(laws, protocol.realised.eps_first, protocol.asked_first, "the first report")
+    pmfs = [_reports(protocol, v) for v in range(protocol.k)]
+    _must_lose(pmfs, protocol.realised.eps_first, protocol.asked_first, "the first report")
 
 
 def all_reports_of_a_value_lose_what_its_memo_loses(protocol: Protocol) -> None:
@@ -82,7 +86,9 @@ def all_reports_of_a_value_lose_what_its_memo_loses(protocol: Protocol) -> None:
     if not protocol.longitudinal:
         return
     memos = [
-        _law(protocol, [v], lambda client, sent: (sent[0].key, str(client.to_dict()["memo"][0][1])))
+        _distribution(
+            protocol, [v], lambda client, sent: (sent[0].key, str(client.to_dict()["memo"][0][1]))
+        )
         for v in range(protocol.k)
     ]
     _must_lose(memos, protocol.realised.eps_memo, protocol.asked_memo, "a memo")
@@ -132,8 +138,8 @@ def a_population_is_simulated_as_its_clients_are(protocol: Protocol) -> None:
         return (*counts, round(client.loss, 9))
 
     try:
-        simulated_law = exact_distribution(simulated)
+        simulated_pmf = exact_distribution(simulated)
     except RunByClients:
         return
-    same = simulated_law == _law(protocol, values, reported)
-    must(same, "a simulated population must have exactly the law of its clients")
+    same = simulated_pmf == _distribution(protocol, values, reported)
+    must(same, "a simulated population must have exactly the distribution of its clients")

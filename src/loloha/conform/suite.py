@@ -1,4 +1,4 @@
-"""The checks: the same question to a port and to this library, and what differs."""
+"""The checks of a port: the same questions to it and to this library, and the differences."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class _PortDevice:
 
 
 def draws(port: Port) -> Iterator[Difference]:
-    """By its own draws a port reveals no more than it may, and reports have their exact law."""
+    """A port's own draws reveal no more than they may; reports have their exact distribution."""
     for protocol in case.small():
         document = case.text(case.campaign(protocol))
         if (answer := port.ask("audit", document=document)) != {}:
@@ -79,12 +79,12 @@ def draws(port: Port) -> Iterator[Difference]:
 
 def _unlike(protocol: Protocol, value: int, seen: Counter[tuple[object, object]]) -> str | None:
     """An outcome that is too frequent or too rare for its exact probability; None if none is."""
-    law = exact_distribution(partial(_first, protocol, value))
-    alpha = (1 - CONFIDENCE) / (2 * len(law))
-    for outcome in law.keys() | seen.keys():
+    pmf = exact_distribution(partial(_first, protocol, value))
+    alpha = (1 - CONFIDENCE) / (2 * len(pmf))
+    for outcome in pmf.keys() | seen.keys():
         low, high = clopper_pearson(seen[outcome], seen.total(), alpha)
-        if not low <= law.get(outcome, 0) <= high:
-            wanted = float(law.get(outcome, 0))
+        if not low <= pmf.get(outcome, 0) <= high:
+            wanted = float(pmf.get(outcome, 0))
             return f"expected {outcome} in {wanted:.4g} of them, got {low:.4g} to {high:.4g}"
     return None
 

@@ -1,4 +1,4 @@
-"""From the table N[key, symbol] of a hash family to the support of every value at once."""
+"""Decoding: from the table N[key, symbol] of a hash family to the support of every value."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from loloha.hashing import HashFamily, LinearHash, PrimeHash
 LARGEST_FACTOR = 64
 # Beyond it a table of products is wasteful, and few lines are left to add up.
 LARGEST_COMPILED_G = 64
-# Elements of the plain code's running sums that are held at once: they should stay in cache.
+# Elements of the plain code's running sums that are in memory at once: they should stay in cache.
 AT_ONCE = 1 << 18
 
 

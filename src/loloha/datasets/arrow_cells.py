@@ -1,4 +1,4 @@
-"""What the cells of Arrow columns say: different contents as Python scalars, at array speed."""
+"""Cells of Arrow columns as Python scalars, each content once, at array speed."""
 
 from __future__ import annotations
 

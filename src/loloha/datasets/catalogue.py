@@ -1,4 +1,4 @@
-"""What data sets there are, for lists of them."""
+"""The list of data sets."""
 
 from __future__ import annotations
 

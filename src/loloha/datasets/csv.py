@@ -61,8 +61,8 @@ def read_csv(opener: Opener, types: dict[str, Any] | None = None) -> Any:
         )
     if others := len(ragged) - 1:
         raise DataError(
-            f"each row must have {len(names)} fields like the header, got {others} rows that "
-            "have not; quote cells that hold the delimiter"
+            f"each row must have {len(names)} fields like the header, got {others} rows with "
+            "another number; quote cells that hold the delimiter"
         )
     return table
 
@@ -77,8 +77,8 @@ def read_header(opener: Opener) -> tuple[list[str], str]:
     _refuse_nul(head)
     if _SEP.match(head):
         raise DataError(
-            "source must begin with the names of its columns, got a line sep=, which is for "
-            "spreadsheet programs alone; delete that line"
+            "source must begin with the names of its columns, got a line sep=, which only "
+            "spreadsheet programs understand; delete that line"
         )
     # Whichever the first line has most of, outside of quotes.
     line = re.split(rb"[\r\n]", _QUOTED.sub(b"", head.lstrip(b"\r\n")), maxsplit=1)[0]
@@ -142,7 +142,7 @@ def _parsing(delimiter: str, invalid: Callable[[Any], str]) -> Any:
 
 
 def refuse_repeated(names: Sequence[str]) -> None:
-    """Refuse columns that cannot be told apart."""
+    """Refuse columns that cannot be distinguished."""
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise DataError(f"column names must differ, got {repeated} more than once; rename them")

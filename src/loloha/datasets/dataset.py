@@ -1,4 +1,4 @@
-"""What every loader returns: who held which value in which round, and where that came from."""
+"""A data set: the value of each user in each round, and where it came from."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class PrivacyWarning(UserWarning):
 
 @contextmanager
 def foreign(requirement: str, advice: str) -> Iterator[None]:
-    """The door for errors of other libraries: their texts quote cells, so none is passed on."""
+    """Turns errors of other libraries into ours: their texts quote cells, so none is passed on."""
     try:
         yield
     except (LolohaError, KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError):
@@ -165,7 +165,7 @@ def _distinct(name: str, labels: Sequence[Any], fewest: int = 2) -> tuple[Hashab
     if different < len(scalars) or different < fewest:
         raise ParameterError(
             f"{name} must hold at least {fewest} labels, all different, "
-            f"got {len(scalars)} of which {different} different; give each label once"
+            f"got {len(scalars)}, {different} of them different; give each label once"
         )
     return scalars
 

@@ -137,8 +137,8 @@ def _download(url: str, file: Path, sha256: str | None, timeout: float, progress
         ) from error
     except ValueError as error:
         raise DataError(
-            f"{file.name} must have the SHA-256 {sha256}, the file at {url} has another; nothing "
-            "was kept: try again, or download the file by hand and pass its path"
+            f"{file.name} must have the SHA-256 {sha256}, the file at {url} has another; it was "
+            "discarded: try again, or download the file by hand and pass its path"
         ) from error
 
 
@@ -146,7 +146,7 @@ def _must_be_zip(file: Path) -> None:
     """Refuse a file that is there and that no download has left: it may be anything."""
     if file.exists() and _recorded(file) is None and not zipfile.is_zipfile(file):
         raise DataError(
-            f"{file} must be a zip file, the one that is there is not; nothing was touched: move "
+            f"{file} must be a zip file, the file there is not; it was left alone: move "
             "it away and try again"
         )
 
@@ -159,7 +159,7 @@ def _record(file: Path) -> None:
     if not zipfile.is_zipfile(file):
         file.unlink()
         raise DataError(
-            f"{file.name} must be a zip file, the server sent something else; nothing was kept: "
+            f"{file.name} must be a zip file, the server sent something else; it was discarded: "
             "try again later"
         )
     draft = sidecar.with_name(sidecar.name + ".part")

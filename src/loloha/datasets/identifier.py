@@ -138,8 +138,8 @@ def _stands_out(column: _Column, columns: Sequence[_Column], labels: int) -> boo
 
 def _log_chance(column: _Column, k: int) -> float:
     """That no more cells come again than do, for values out of k at equal frequencies, or less."""
-    # As a logarithm: of no repeat exactly, of some by the law of rare events; 0 for so many, or so
-    # few reports, that they say nothing.
+    # As a logarithm: of no repeat exactly, of some by the Poisson distribution; 0 for so many, or
+    # so few reports, that they say nothing.
     n, repeats = column.reports, column.reports - column.distinct
     if n < FEWEST_REPORTS or column.ratio < _NEARLY:
         return 0.0

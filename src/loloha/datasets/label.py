@@ -1,4 +1,4 @@
-"""Which labels cells stand for, and how labels are ordered."""
+"""Labels of cells, and their order."""
 
 from __future__ import annotations
 
@@ -97,9 +97,9 @@ def _must_sort(texts: Sequence[str]) -> None:
     """Refuse times whose text sorts otherwise than they do; warn where the order is a guess."""
     if all(map(UNSORTABLE.search, texts)):
         raise DataError(
-            "rounds must sort by time, got text that does not, as 5.1.2026, 1/5/2026, Jan 2026, "
-            "Monday, 9 am or times of several zones; write them like 2026-01-05 (times in UTC), or "
-            "number the rounds"
+            "rounds must sort by time, got text that does not, such as 5.1.2026, 1/5/2026, Jan "
+            "2026, Monday, 9 am or times of several zones; write them like 2026-01-05 (times in "
+            "UTC), or number the rounds"
         )
     forms = {re.sub("[0-9]", "0", text) for text in texts}
     if len(forms) == 1 and all(map(SORTABLE.fullmatch, texts)):

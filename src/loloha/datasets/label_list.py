@@ -46,7 +46,7 @@ def read_domain(domain: Any) -> Domain:
     if different < max(2, len(listed)) or any(map(is_missing, listed)):
         raise ParameterError(
             "domain must list at least two labels, all different, none empty, "
-            f"got {len(listed)} of which {different} differ; list each label once"
+            f"got {len(listed)}, {different} of them different; list each label once"
         )
     _refuse_surrogates(listed)
     return Domain(tuple(listed), is_text)
@@ -57,7 +57,7 @@ def _refuse_surrogates(labels: list[Any]) -> None:
     for label in labels:
         if isinstance(label, str) and any("\ud800" <= char <= "\udfff" for char in label):
             raise ParameterError(
-                "domain must hold text that has a UTF-8 form, got a label that has not; "
+                "domain must hold text that can be written as UTF-8, got a label that cannot; "
                 "convert it to UTF-8"
             )
 

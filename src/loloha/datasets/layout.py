@@ -1,4 +1,4 @@
-"""Which columns of a table hold what, and how rows become users x rounds."""
+"""Layout of a user's table: its columns of users, rounds and values, and its rows."""
 
 from __future__ import annotations
 
@@ -106,7 +106,8 @@ def _long_roles(names: list[str], asked: dict[str, str | None]) -> Roles:
 
 def number_users(column: Any, field: Any, is_text: bool, once: bool) -> tuple[Symbols, int]:
     """Number the users in order of appearance, and count them."""
-    # Users are told apart as values are: text without blanks around and with its accents composed.
+    # Users are distinguished as values are: text without blanks around and with its accents
+    # composed.
     refuse_rounded("user", column)
     cells = read_cells([column], is_text, [field])
     is_gap = [is_missing(content) for content in cells.seen]
@@ -123,8 +124,8 @@ def number_users(column: Any, field: Any, is_text: bool, once: bool) -> tuple[Sy
     anonymous = np.count_nonzero(users == MISSING)
     if anonymous:
         raise DataError(
-            f"user must be filled in every row, got {anonymous} rows without (blank, null or nan); "
-            "drop them or fill them"
+            f"user must be filled in every row, got {anonymous} rows without a user (blank, null "
+            "or nan); drop or fill them"
         )
     if once and len(numbers) < len(users):
         raise DataError(
@@ -150,7 +151,8 @@ def arrange(
     absent = np.count_nonzero(places < 0)
     if absent:
         raise DataError(
-            f"round must be filled in every row, got {absent} rows without; drop or fill them"
+            f"round must be filled in every row, got {absent} rows without a round; drop or fill "
+            "them"
         )
     if n * tau > LARGEST_MATRIX:
         raise DataError(

@@ -76,7 +76,7 @@ def read_columns(source: Any) -> TableColumns:
 
 
 def _file(path: Path, pyarrow: Any) -> tuple[Any, bool]:
-    """Read a CSV or Parquet file, told apart by its suffix."""
+    """Read a CSV or Parquet file, distinguished by its suffix."""
     if not path.is_file():
         raise DataError(f"source must be an existing file, got {str(path)!r}; check the path")
     name = path.name.lower()

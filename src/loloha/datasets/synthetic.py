@@ -117,7 +117,8 @@ def acs_standin(
     labels = np.unique(weights)
     values = np.searchsorted(labels, weights).astype(narrowest(labels.size))
     provenance = (
-        "Stand-in, not real data: integers drawn from a documented heavy-tailed law in the shape "
-        f"of ACS person weights (n = {n}, k = {labels.size}, tau = {tau})."
+        "Stand-in, not real data: integers drawn from a documented heavy-tailed "
+        "distribution in the shape of ACS person weights "
+        f"(n = {n}, k = {labels.size}, tau = {tau})."
     )
     return Dataset(values, tuple(labels.tolist()), "ACS stand-in", "stand-in", provenance)

@@ -113,7 +113,7 @@ def _read(present: list[Path]) -> Counter[int]:
             if len(row) != FIELDS or not (row[HOURS].isdecimal() or row[HOURS] == "?"):
                 raise DataError(
                     f"each row must have {FIELDS} fields with the hours in field {HOURS + 1}, "
-                    f"line {number} of {file.name} has not; fetch the file anew"
+                    f"got another in line {number} of {file.name}; fetch the file anew"
                 )
             if "?" not in row:
                 histogram[int(row[HOURS])] += 1

@@ -1,4 +1,4 @@
-"""How a value becomes a memo symbol and an answer, and how answers become additive counts.
+"""Encodings: from a value to a memo symbol and an answer, and from answers to counts.
 
 An encoding and one or two channels make a protocol. Scalar methods run on the device and draw only
 through an `Rng`; array methods run on the server, on n reports at a time.

@@ -1,4 +1,4 @@
-"""What every encoding does, on a device and on a server."""
+"""The base class of encodings, on a device and on a server."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Encoding(ABC):
 
     @property
     def values(self) -> int:
-        """How many values are told apart, near-equal runs of the k: as many as bins, mostly."""
+        """How many values are distinguished, near-equal runs of the k: as many as bins, mostly."""
         return self.bins
 
     @property
@@ -158,7 +158,7 @@ class Encoding(ABC):
         cells = [[self.memo_index(key, v) for v in values.tolist()] for key in own]
         return np.broadcast_to(np.array(cells, dtype=np.int64), (n, len(values)))
 
-    # -- laws; each works on floats and on exact fractions
+    # -- formulas; each works on floats and on exact fractions
 
     @abstractmethod
     def chain(self, p1: Number, q1: Number, p2: Number, q2: Number) -> tuple[Number, Number]:

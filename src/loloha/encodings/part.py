@@ -1,4 +1,4 @@
-"""What the package knows of an encoding beside its own methods, by its exact class."""
+"""The registry of what an encoding brings beside its own methods, by its exact class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every engine does: from the files of a report log to one tally a round."""
+"""The base class of engines: from the files of a report log to one tally a round."""
 
 from __future__ import annotations
 

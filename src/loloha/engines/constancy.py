@@ -1,4 +1,4 @@
-"""Whether users keep their values: what their linked reports would hardly show if they did."""
+"""A test of whether users keep their values, from their linked reports."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Length(NamedTuple):
     Attributes
     ----------
     users : int
-    laws : float64[T + 1], float64[T + 1]
+    pmfs : float64[T + 1], float64[T + 1]
         Distribution of s where the user holds the value, and where another one.
     plain, likely : float64[T + 1]
         Their parts of the estimate by the mean, and by likelihood.
@@ -36,7 +36,7 @@ class Length(NamedTuple):
     """
 
     users: int
-    laws: tuple[Floats, Floats]
+    pmfs: tuple[Floats, Floats]
     plain: Floats
     likely: Floats
     weight: float
@@ -52,7 +52,7 @@ def variances(lengths: Sequence[Length], part: Callable[[Length], Floats]) -> tu
     own, other = (
         math.fsum(
             length.users
-            * float(length.laws[i] @ part(length) ** 2 - (length.laws[i] @ part(length)) ** 2)
+            * float(length.pmfs[i] @ part(length) ** 2 - (length.pmfs[i] @ part(length)) ** 2)
             for length in lengths
         )
         for i in range(2)
@@ -111,7 +111,7 @@ def _of_mean_one(length: Length, rates: Floats) -> Floats:
 
     def means(tilt: Floats) -> tuple[Floats, Floats]:
         tilted = moved - tilt[:, None] * tilts
-        own, other = (_log_mean(law, tilted) for law in length.laws)
+        own, other = (_log_mean(pmf, tilted) for pmf in length.pmfs)
         return own, other
 
     # A held value supports more often, so its mean falls faster with the tilt: they cross once.
@@ -124,9 +124,9 @@ def _of_mean_one(length: Length, rates: Floats) -> Floats:
     return moved - high[:, None] * tilts - constant[:, None]
 
 
-def _log_mean(law: Floats, exponent: Floats) -> Floats:
+def _log_mean(pmf: Floats, exponent: Floats) -> Floats:
     # Where the probability is 0, so small that it cannot be written, the exponent does not count.
-    exponent = np.where(law > 0, exponent, -np.inf)
+    exponent = np.where(pmf > 0, exponent, -np.inf)
     largest = exponent.max(axis=1)
-    mean: Floats = largest + np.log(np.exp(exponent - largest[:, None]) @ law)
+    mean: Floats = largest + np.log(np.exp(exponent - largest[:, None]) @ pmf)
     return mean

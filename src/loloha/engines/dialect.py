@@ -1,4 +1,4 @@
-"""What a warehouse speaks: the words in which databases differ."""
+"""SQL dialects: the words in which databases differ."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from loloha.protocols import Protocol
 
 CHUNK_BYTES = 1 << 28
-"""Reports that are held at once."""
+"""Reports that are in memory at once."""
 LARGEST_RUN = 1 << 24
 """Rows of a run; longer ones are not merged, so that none takes much memory."""
 STARTS, FILES = np.dtype("<u8"), np.dtype("<u4")

@@ -86,7 +86,7 @@ def join(
     largest = contents.largest_round
     if not _tells_apart(log.protocol, largest):
         raise ParameterError(
-            f"keys must tell {largest} users apart, those of {log.protocol!r} do not; take the "
+            f"keys must distinguish {largest} users, those of {log.protocol!r} do not; take the "
             "mean of the rounds"
         )
     return _joined(log.protocol, contents.rounds.values(), guard)

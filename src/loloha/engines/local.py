@@ -28,7 +28,7 @@ BATCH_BYTES = 1 << 21
 SHARE_ROWS = 1 << 25
 """Pseudonyms that the guard holds at once, some 32 bytes each; more are read several times."""
 SUSPECTS = 1 << 22
-"""Pseudonyms that come more than once, whose rows are held at once."""
+"""Pseudonyms that come more than once, whose rows are in memory at once."""
 HALF = np.uint64(32)
 PIECE_ROWS = 1 << 18
 MOST_SHARES = 1 << 16

@@ -1,4 +1,4 @@
-"""What the reports of one user say of a value, if the user keeps it."""
+"""Scores: what the reports of one user say of a value, if the user keeps it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Scores:
         return float(channel.p), float(channel.q)
 
     @cached_property
-    def laws(self) -> tuple[Floats, Floats]:
+    def pmfs(self) -> tuple[Floats, Floats]:
         """Distribution of s if the user holds the value, and if not; float64[T + 1] each."""
         exact = self.protocol.realised
         memo = self.protocol.encoding.supporting(exact.p1, exact.q1)
@@ -77,17 +77,17 @@ class Scores:
         """Parts of estimates by these users, each of this weight."""
 
         def part(table: Any) -> Floats:
-            own, other = (law @ table for law in self.laws)
+            own, other = (pmf @ table for pmf in self.pmfs)
             scaled: Floats = weight * (table - other) / (own - other)
             return scaled
 
         plain = part(np.arange(self.reports + 1.0))
-        return Length(users, self.laws, plain, part(self.table.astype(np.float64)), weight)
+        return Length(users, self.pmfs, plain, part(self.table.astype(np.float64)), weight)
 
 
 def _binomial(n: int, p: float) -> Floats:
-    """Law of the number of successes in n trials."""
+    """Distribution of the number of successes in n trials."""
     s = np.arange(n + 1)
     ways = [math.lgamma(n + 1) - math.lgamma(i + 1) - math.lgamma(n - i + 1) for i in s.tolist()]
-    law: Floats = np.exp(np.array(ways) + s * math.log(p) + (n - s) * math.log1p(-p))
-    return law
+    pmf: Floats = np.exp(np.array(ways) + s * math.log(p) + (n - s) * math.log1p(-p))
+    return pmf

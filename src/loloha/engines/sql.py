@@ -270,7 +270,7 @@ def counts_of(protocol: Protocol, places: Ints, n: Ints) -> tuple[Ints, int]:
     reports = int(n[all_of_them].sum()) if view.on_many(encoding) else int(n.sum())
     places, n = places[~all_of_them], n[~all_of_them]
     if len(places) and int(places.min()) < 0:
-        raise IndexError("a place below every place")
+        raise IndexError("a place below all places")
     view.fold(encoding, counts, places, n)
     return counts, reports
 

@@ -139,7 +139,7 @@ def decode(protocol: Protocol, keys: Any, ys: Any, *, method: str = "auto") -> W
     """
     checks.choice("method", method, METHODS)
     reports = _Reports(protocol, *_checked(protocol, keys, ys))
-    lengths, k = reports.weighed(protocol), reports.encoding.bins
+    lengths, k = reports.weighted(protocol), reports.encoding.bins
     plain, likely = (np.concatenate([part(length) for length in lengths]) for part in _PARTS)
     mean, decoded, together = reports.sums(np.stack([plain, likely, plain * (likely - plain)]))
     ends = [constancy.variances(lengths, part) for part in _PARTS]
@@ -215,7 +215,7 @@ class _Reports:
         # Of each user and symbol: where s stands among the 0..T of all lengths, one after another.
         self.places: Ints = counts + (np.cumsum(lengths + 1) - lengths - 1)[which, None]
 
-    def weighed(self, protocol: Protocol) -> list[constancy.Length]:
+    def weighted(self, protocol: Protocol) -> list[constancy.Length]:
         """What each number of reports says, each report with the same weight."""
         return [
             Scores(protocol, t).length(int((self.sent == t).sum()), t / int(self.sent.sum()))
@@ -289,7 +289,7 @@ def _checked(protocol: Protocol, keys: Array, ys: Array) -> tuple[Ints | None, I
     if (many is None) != (encoding.key_bits == 0) or (
         many is not None and (many.dtype.kind not in "iu" or many.shape != answers.shape[:1])
     ):
-        raise WireError("keys must be one integer a user, or None for L-GRR; give them so")
+        raise WireError("keys must be one integer a user, or None for L-GRR; pass one of them")
     whose = None if many is None else many.astype(np.int64)
     for column in answers.T:
         sent = column != -1

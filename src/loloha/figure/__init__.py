@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from loloha.figure.lines import plot_lines
-from loloha.figure.run import MOST_PANELS, NOTE_ROOM, draw_run
+from loloha.figure.run import MOST_PANELS, NOTE_WIDTH, draw_run
 from loloha.figure.series import Series
 from loloha.figure.style import COLOURS, FAINT, LINES, LOOK, MARKERS, TRUTH, save, style
 
@@ -14,7 +14,7 @@ __all__ = [
     "LOOK",
     "MARKERS",
     "MOST_PANELS",
-    "NOTE_ROOM",
+    "NOTE_WIDTH",
     "TRUTH",
     "Series",
     "draw_run",

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from loloha.figure.series import Series
-from loloha.figure.style import FAINT, HISTOGRAM_ROOM, TRUTH, percent, ticks
+from loloha.figure.style import FAINT, HISTOGRAM_WIDTH, TRUTH, percent, ticks
 
 MOST_BARS = 64
 
 
 def draw_round(
-    axes: Any, series: Series, row: int, colour: str, room: int = HISTOGRAM_ROOM
+    axes: Any, series: Series, row: int, colour: str, width: int = HISTOGRAM_WIDTH
 ) -> None:
     """All values of one round: estimates with intervals, and the truth where it is known."""
     # ``room`` is how many characters of labels fit below the axes.
@@ -59,5 +59,5 @@ def draw_round(
     axes.set_ylabel("frequency")
     axes.grid(visible=False, axis="x")
     percent(axes)
-    ticks(axes, series.labels, room)
+    ticks(axes, series.labels, width)
     axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, borderaxespad=0)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # Tick labels that fit below axes of the usual width.
-ROOM = 60
+TICKS_WIDTH = 60
 
 
 def plot_lines(series: Series, top: int, ax: Axes | None = None) -> Axes:
@@ -39,7 +39,7 @@ def plot_lines(series: Series, top: int, ax: Axes | None = None) -> Axes:
         )
         if series.truth is not None:
             axes.plot(times, series.truth[:, column], color=colour, linestyle=(0, (1, 1.5)))
-    ticks(axes, series.rounds, ROOM)
+    ticks(axes, series.rounds, TICKS_WIDTH)
     percent(axes)
     axes.set_xlabel("round")
     axes.set_ylabel("frequency" + (" (dotted: truth)" if series.truth is not None else ""))
@@ -51,7 +51,7 @@ def plot_lines(series: Series, top: int, ax: Axes | None = None) -> Axes:
 def plot_round(series: Series, title: str, ax: Axes | None = None) -> Axes:
     """All values of the one round of ``series``, with intervals."""
     axes: Any = new_axes() if ax is None else ax
-    draw_round(axes, series, 0, COLOURS[0], ROOM)
+    draw_round(axes, series, 0, COLOURS[0], TICKS_WIDTH)
     axes.set_title(title, loc="left", parse_math=False)
     return axes  # type: ignore[no-any-return]
 

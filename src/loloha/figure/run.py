@@ -12,7 +12,7 @@ from loloha.arrays import Ints
 from loloha.figure.histogram import draw_round
 from loloha.figure.series import Series
 from loloha.figure.style import (
-    PANEL_ROOM,
+    PANEL_WIDTH,
     TRUTH,
     lay_out,
     one_line,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 WIDTH = 10.0
 COLUMNS = 4
 MOST_PANELS = 40
-NOTE_ROOM = 175
+NOTE_WIDTH = 175
 
 
 def draw_run(
@@ -69,7 +69,7 @@ def draw_run(
         if title:
             figure.suptitle(one_line(title, 120), fontsize=11, fontweight="bold", parse_math=False)
         if note:
-            lines_of_note = textwrap.fill(one_line(note, 3 * NOTE_ROOM), NOTE_ROOM)
+            lines_of_note = textwrap.fill(one_line(note, 3 * NOTE_WIDTH), NOTE_WIDTH)
             figure.supxlabel(
                 lines_of_note, x=0.01, ha="left", fontsize=7, color="#555555", parse_math=False
             )
@@ -132,7 +132,7 @@ def _draw_panels(
         panel.set_title(one_line(series.labels[column]), loc="left", parse_math=False)
         if shares:
             percent(panel)
-        ticks(panel, series.rounds, PANEL_ROOM)
+        ticks(panel, series.rounds, PANEL_WIDTH)
         panel.margins(x=0.02)
     for at in range(len(columns), len(axes)):
         axes[at].set_visible(False)

@@ -1,4 +1,4 @@
-"""How figures look: one colour, marker and line a protocol, and settings of our own."""
+"""The style of figures: one colour, marker and line a protocol, and settings of our own."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ LOOK = {
 MOST_TICKS = 12
 LONGEST_LABEL = 24
 # Characters of tick labels that fit below a panel, and below the histogram.
-PANEL_ROOM, HISTOGRAM_ROOM = 24, 130
+PANEL_WIDTH, HISTOGRAM_WIDTH = 24, 130
 
 
 def style(name: str) -> dict[str, str]:
@@ -114,13 +114,13 @@ def percent(axes: Axes) -> None:
     axes.yaxis.set_major_formatter(FuncFormatter(lambda f, _: f"{100 * f:.4g}%"))
 
 
-def ticks(axes: Axes, labels: Sequence[Any], room: int) -> None:
-    """Label as many places of an axis as ``room`` characters allow, evenly, on round numbers."""
+def ticks(axes: Axes, labels: Sequence[Any], width: int) -> None:
+    """Label as many places of an axis as ``width`` characters allow, evenly, on round numbers."""
     texts = [one_line(label) for label in labels]
     widest = max(map(len, texts))
-    fit = max(2, room // (widest + 2))
+    fit = max(2, width // (widest + 2))
     # Slanted labels need height, which only the histogram has.
-    slanted = len(texts) > fit and widest > 8 and len(texts) <= room // 3 and room > PANEL_ROOM
+    slanted = len(texts) > fit and widest > 8 and len(texts) <= width // 3 and width > PANEL_WIDTH
     most = len(texts) if len(texts) <= fit or slanted else min(fit, MOST_TICKS)
     places = {0, len(texts) - 1}
     if most > 2:

@@ -1,4 +1,4 @@
-"""What every hash family does."""
+"""The base class of hash families."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class HashFamily(ABC):
         """Symbol in 0..g-1 of the value ``v`` under the member that ``key`` names."""
 
     def draw_many(self, n: int, rng: np.random.Generator) -> Ints:
-        """Draw ``n`` keys, int64[n]; the same law as `draw`."""
+        """Draw ``n`` keys, int64[n]; the same distribution as `draw`."""
         return rng.integers(self.least_key, self.least_key + self.members, size=n)
 
     def are_keys(self, keys: Ints) -> Bools:

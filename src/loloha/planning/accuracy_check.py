@@ -1,4 +1,4 @@
-"""What a campaign will be able to tell, and whether its privacy is worth the name."""
+"""The accuracy check of a campaign: what it can detect, and whether its privacy is weak."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What makes a protocol: the command of a campaign, and the Python."""
+"""The command and the Python that create a campaign of a protocol."""
 
 from __future__ import annotations
 

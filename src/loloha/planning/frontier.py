@@ -1,4 +1,4 @@
-"""What a lower loss of one round costs in accuracy: V* over eps_2 at a fixed eps_inf."""
+"""The price of a lower loss of one round: V* over eps_2 at a fixed eps_inf."""
 
 from __future__ import annotations
 

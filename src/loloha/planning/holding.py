@@ -26,7 +26,7 @@ def check_fixed(**given: float | None) -> dict[str, float]:
     fixed = {name: checks.eps(name, eps) for name, eps in given.items() if eps is not None}
     if len(fixed) != 2:
         raise ParameterError(
-            "of eps_1, eps_2 and eps_inf two must be given, got "
+            "two of eps_1, eps_2 and eps_inf must be given, got "
             f"{', '.join(fixed) or 'none'}; leave one out"
         )
     if "eps_2" not in fixed:
@@ -58,7 +58,7 @@ def hold_chain(cls: type[Kind], fixed: Mapping[str, float], params: Mapping[str,
     # lambda(eps_1) = lambda(eps_2) lambda(eps_inf). Source: MATH section 16.
     tried = [(third(g, **fixed), rest) for g, rest in _candidates(cls, params)]
     if not tried:
-        raise ParameterError("g must leave something to choose from, got nothing; leave it out")
+        raise ParameterError("g must hold at least one number, got none; leave it out")
     low, high = SMALLEST_EPS, LARGEST_EPS
     beyond = [[eps for eps in budgets.values() if not low <= eps <= high] for budgets, _ in tried]
     if all(beyond):
@@ -108,12 +108,12 @@ def third(g: int, **fixed: float) -> dict[str, float]:
     # Rounded towards less loss: what is held is never passed.
     if "eps_inf" in fixed:
         u, v = math.exp(-fixed["eps_2"]), math.exp(-fixed["eps_inf"])
-        odds = math.expm1(-fixed["eps_2"]) * math.expm1(-fixed["eps_inf"])
-        eps_1 = math.log1p(odds / (u + v + (g - 2) * u * v))
+        product = math.expm1(-fixed["eps_2"]) * math.expm1(-fixed["eps_inf"])
+        eps_1 = math.log1p(product / (u + v + (g - 2) * u * v))
         return {"eps_1": eps_1 * (1 - 1e-13), "eps_inf": fixed["eps_inf"]}
     u, v = math.exp(-fixed["eps_1"]), math.exp(-fixed["eps_2"])
-    odds = math.expm1(-fixed["eps_1"]) * (1 + (g - 1) * v)
-    eps_inf = math.log1p(odds / (u * math.expm1(fixed["eps_1"] - fixed["eps_2"])))
+    product = math.expm1(-fixed["eps_1"]) * (1 + (g - 1) * v)
+    eps_inf = math.log1p(product / (u * math.expm1(fixed["eps_1"] - fixed["eps_2"])))
     return {"eps_1": fixed["eps_1"], "eps_inf": eps_inf * (1 + 1e-13)}
 
 

@@ -1,4 +1,4 @@
-"""What no protocol can pass: the least variance of a first report, the least loss of one round."""
+"""Limits of all protocols: least variance of a first report, least loss of one round."""
 
 from __future__ import annotations
 

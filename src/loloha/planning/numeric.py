@@ -1,4 +1,4 @@
-"""What it takes to know the mean of numbers: by one bit of each, and from a histogram."""
+"""Users needed for the mean of numbers: by one bit of each, and from a histogram."""
 
 from __future__ import annotations
 

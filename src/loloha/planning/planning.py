@@ -1,4 +1,4 @@
-"""Which protocol for a domain, a number of users and two budgets: what each can see and costs."""
+"""Plans: the protocols for a domain, a number of users and two budgets, with error and cost."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from loloha.hashing import FAMILIES, LinearHash
 from loloha.planning.holding import check_fixed, hold
 from loloha.planning.prospect import Prospect, prospect
 from loloha.planning.recommendation import AS_GOOD, OBJECTIVES, Plan
-from loloha.planning.rivals import rivals
+from loloha.planning.variants import variants
 from loloha.planning.window_plan import windowed
 from loloha.privacy.rounded import in_bytes
 from loloha.protocols import OLOLOHA, REGISTRY, Protocol
@@ -91,7 +91,7 @@ def plan(
     -----
     The rule: of all protocols, and of OLOLOHA with all g, hash families and memos, those whose
     error of one value is at most 1.1 times the least within both budgets are equally good; of these
-    the smallest cap is recommended (or what else is weighed), then the fewest bytes a report, then
+    the smallest cap is recommended (or another objective), then the fewest bytes a report, then
     the cheapest server. Reports above 64 kB are left out unless their protocol is named. OLOLOHA
     has rows for what n users choose by default, for the linear family, for the least variance, and
     for what the rule takes of each memo. Linear and least-prime hashing are tried up to the least
@@ -117,7 +117,7 @@ def plan(
     )  # fmt: skip
     if calibration == "tight" and (named is None or OLOLOHA.name in _names(named)):
         within = [row.error_one for row in rows if row.eligible and _fits(row, named)]
-        competing = rivals(
+        competing = variants(
             k, n, fixed, hash=hash, least=min(within, default=math.inf), as_good=AS_GOOD,
             objective=objective, **options,
         )  # fmt: skip

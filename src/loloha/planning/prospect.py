@@ -1,4 +1,4 @@
-"""What one protocol can see with so many reports a round, and what it costs."""
+"""The expected error and cost of one protocol with a number of reports a round."""
 
 from __future__ import annotations
 

@@ -46,9 +46,9 @@ def over_time(row: Prospect) -> str:
     return " ".join(sentences)
 
 
-def _upwards(area: float) -> str:
-    """An area, rounded up: it is a bound."""
-    return f"{min(1.0, math.ceil(100 * area - 1e-6) / 100):.2f}"
+def _upwards(auc: float) -> str:
+    """An AUC, rounded up: it is a bound."""
+    return f"{min(1.0, math.ceil(100 * auc - 1e-6) / 100):.2f}"
 
 
 def warning(row: Prospect, n: int, level: float) -> str | None:

@@ -253,8 +253,8 @@ def plan_for(
     unknown = [name for name, value in given.items() if value is None]
     if len(unknown) != 1:
         raise ParameterError(
-            f"exactly one of k, n, eps_inf must be left out, got {len(unknown)} left out; it is "
-            "solved for"
+            f"one of k, n and eps_inf must be left out, got {len(unknown)} left out; the error "
+            "solves for it"
         )
     if (error is None) == (visible is None):
         raise ParameterError("error or visible must be given, got both or none; give one")

@@ -1,4 +1,4 @@
-"""What an observer of the reports learns beyond frequencies: when a user's value changed."""
+"""Changes of a user's value that an observer of the reports detects."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def detect_memoised(protocol: Protocol, visits: Distinct, rng: np.random.Generat
     Notes
     -----
     Draws the memoised bits of every user, and those beyond the first some only where they decide
-    whether two answers are equal: the law is that of the clients.
+    whether two answers are equal: the distribution is that of the clients.
     """
     encoding: Any = protocol.encoding
     channel: Any = protocol.first_channel

@@ -1,4 +1,4 @@
-"""How far the estimates of a run lie from the truth, and what the users spent."""
+"""Errors of the estimates of a run against the truth, and the losses of its users."""
 
 from __future__ import annotations
 

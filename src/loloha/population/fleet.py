@@ -1,4 +1,4 @@
-"""Many simulated users who report to a collector, in batches. Needs numpy and pyarrow."""
+"""The load generator: simulated users who report to a collector. Needs numpy and pyarrow."""
 
 from __future__ import annotations
 

@@ -67,9 +67,9 @@ def generate(
 
     Notes
     -----
-    Reports follow the law of `Client`; a pseudonym is 16 random bytes, as an HMAC under a secret
-    looks to everyone else. Users are handled in chunks, with all their rounds, so that each keeps
-    a memo; each chunk becomes a row group of each round's file.
+    Reports have the distribution of those of `Client`; a pseudonym is 16 random bytes, as an HMAC
+    under a secret looks to everyone else. Users are handled in chunks, with all their rounds, so
+    that each keeps a memo; each chunk becomes a row group of each round's file.
     """
     protocol = log.protocol
     values = History(values, protocol.k).values

@@ -85,10 +85,10 @@ def simulate(
 
     Notes
     -----
-    The counts have the joint law over all rounds that the same users' clients would give them,
-    integer thresholds and memoised answers included. It is reached by whole-array code for the
-    encodings of `loloha.population.samplers`; protocols with another encoding, or with a step of
-    their own, are run client by client. Runs on one core.
+    The counts have the joint distribution over all rounds that the same users' clients would give
+    them, integer thresholds and memoised answers included. It is reached by whole-array code for
+    the encodings of `loloha.population.samplers`; protocols with another encoding, or with a step
+    of their own, are run client by client. Runs on one core.
     """
     tallies: list[Tally] = []
     # A new sequence starts from the operating system's entropy.
@@ -112,7 +112,8 @@ def supports(
 ) -> Supports:
     """The counts alone, for experiments that run thousands of populations.
 
-    Parameters, errors and law are those of `simulate`, and so are the counts for the same ``rng``.
+    Parameters, errors and distribution are those of `simulate`, and so are the counts for the same
+    ``rng``.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""A simulated run held against the truth: its metrics, its table and its picture."""
+"""A simulated run compared with the truth: its metrics, its table and its picture."""
 
 from __future__ import annotations
 

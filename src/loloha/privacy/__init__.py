@@ -1,4 +1,4 @@
-"""What the reports of a user reveal, and what they do not: the numbers, and plain words."""
+"""Privacy: what the reports of a user reveal, in numbers and in plain words."""
 
 from typing import TYPE_CHECKING
 
@@ -6,7 +6,7 @@ from loloha import _moved
 from loloha.privacy.change import change_auc, link_auc
 from loloha.privacy.explanation import Explanation, explain
 from loloha.privacy.loss import cap, growth, loss_of
-from loloha.privacy.roc import Area
+from loloha.privacy.roc import AUC
 from loloha.privacy.shuffling import Amplified, Shuffled, shuffled
 from loloha.privacy.transcript import (
     HistoryLoss,
@@ -18,8 +18,8 @@ from loloha.privacy.transcript import (
 )
 
 __all__ = [
+    "AUC",
     "Amplified",
-    "Area",
     "Explanation",
     "HistoryLoss",
     "Shuffled",

@@ -1,8 +1,8 @@
-"""How far the answers of others hide one's own: divergences of a round that arrives shuffled.
+"""The privacy blanket: divergences of a round whose reports arrive shuffled.
 
 One user sends an answer of class y with chance one[y] or two[y]. Each of n - 1 others sends it,
 whatever the value, with a chance of at least others[y], and is taken to be recognised else. Then
-the two are told apart by at most
+the two are distinguished by at most
 
     D(eps) = E[(Z_1 + ... + Z_n)+] / n,
     Z = (one[y] - e^eps two[y]) / others[y] with chance others[y], else 0,
@@ -63,8 +63,8 @@ def hidden(classes: Classes, n: int, keys: float) -> Divergence:
         values = (one - cost + ROUNDED * (one + cost)) / chances
         step = spacing(values, chances, n)
         places, parts = split(values / step, chances)
-        law = Sum.of(places, parts, n, balance(places, parts))
-        return min(1.0, law.positive_part(n) * step / n)
+        pmf = Sum.of(places, parts, n, balance(places, parts))
+        return min(1.0, pmf.positive_part(n) * step / n)
 
     return divergence
 
@@ -81,8 +81,8 @@ def attained(classes: Classes, n: int, keys: float) -> Divergence:
         apart = one - cost - ROUNDED * (one + cost)
         values = apart / chances / spacing(apart / chances, chances, n)
         places = np.rint(values).astype(np.int64)
-        law = Sum.of(places, chances, n, balance(values, chances))
-        return law.best_threshold(n - 1, places, apart, one + cost)
+        pmf = Sum.of(places, chances, n, balance(values, chances))
+        return pmf.best_threshold(n - 1, places, apart, one + cost)
 
     return divergence
 
@@ -104,8 +104,8 @@ def of_two_symbols(p: float, q: float, n: int, keys: float) -> Divergence:
         gain = p - grown * q + ROUNDED * (p + grown * q)
         cost = grown * p - q - ROUNDED * (grown * p + q)
         total = OUTSIDE
-        for weight, (law, error) in zip(weights, rows, strict=True):
-            most, least = law + error[:, None], np.maximum(law - error[:, None], 0.0)
+        for weight, (pmf, error) in zip(weights, rows, strict=True):
+            most, least = pmf + error[:, None], np.maximum(pmf - error[:, None], 0.0)
             apart = np.maximum(gain * np.roll(most, 1, axis=1) - cost * least, 0.0)
             total += weight * float(apart.sum(axis=1).max())
         return min(1.0, total * (1 + 1e-9))
@@ -151,21 +151,21 @@ def _sizes(n: int, keys: float) -> list[tuple[float, int]]:
     if keys == 1:
         return [(1.0, n - 1)]
     mean = (n - 1) / keys
-    reach = stray(mean, 1.0)
-    sizes = np.arange(max(0, math.floor(mean - reach)), min(n - 1, math.ceil(mean + reach)) + 1)
+    width = stray(mean, 1.0)
+    sizes = np.arange(max(0, math.floor(mean - width)), min(n - 1, math.ceil(mean + width)) + 1)
     # Chances of a size over that of the one before; the window holds all but e^-48 of them.
-    odds = (n - sizes[1:]) / (sizes[1:] * (keys - 1.0))
-    law = np.concatenate([[0.0], np.cumsum(np.log(odds))])
-    law = np.exp(law - law.max())
-    law /= law.sum()
+    ratios = (n - sizes[1:]) / (sizes[1:] * (keys - 1.0))
+    pmf = np.concatenate([[0.0], np.cumsum(np.log(ratios))])
+    pmf = np.exp(pmf - pmf.max())
+    pmf /= pmf.sum()
     firsts = [0]
     while (size := int(sizes[firsts[-1]])) + size // _SIZE_PART < sizes[-1]:
         firsts.append(firsts[-1] + 1 + size // _SIZE_PART)
-    return list(zip(np.add.reduceat(law, firsts), sizes[firsts].tolist(), strict=True))
+    return list(zip(np.add.reduceat(pmf, firsts), sizes[firsts].tolist(), strict=True))
 
 
 def _sums_of_two(ones: Any, others: Any, p: float, q: float) -> tuple[Any, Any]:
-    """Laws of Bin(ones, p) + Bin(others, q), one a row, modulo more points; their errors."""
+    """Pmfs of Bin(ones, p) + Bin(others, q), one a row, modulo more points; their errors."""
     m = int((ones + others).max())
     points = fast_size(min(m + 2, 2 * math.ceil(stray(m * p * q, 1.0)) + 2))
     half = np.pi * np.arange(points // 2 + 1) / points
@@ -178,9 +178,9 @@ def _sums_of_two(ones: Any, others: Any, p: float, q: float) -> tuple[Any, Any]:
     turns = [np.arctan2(p * up, real), np.arctan2(q * up, p - q + 2 * q * np.cos(half) ** 2)]
     turn = ones[:, None] * turns[0] + others[:, None] * turns[1]
     sizes = np.exp((ones + others)[:, None] * shrunk)
-    law = np.fft.irfft(sizes * np.exp(-1j * turn), points, axis=1)
+    pmf = np.fft.irfft(sizes * np.exp(-1j * turn), points, axis=1)
     bits = math.log2(points)
     units = 1 + turn + (ones + others)[:, None] * np.maximum(-shrunk, 0.0)
     powers = 2 * (sizes * units).sum(axis=1) / points
     root = np.sqrt(2 * (sizes**2).sum(axis=1) / points)
-    return law, ROUNDED * (powers + bits * root) + OUTSIDE
+    return pmf, ROUNDED * (powers + bits * root) + OUTSIDE

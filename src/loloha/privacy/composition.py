@@ -65,8 +65,8 @@ def composed(others: Others, n: int, keys: float, otherwise: Divergence) -> Dive
     ``otherwise``: another such bound, for where too much is lost.
     """
     one, two, third = (np.asarray(part, dtype=np.float64) for part in others.user)
-    base, own = np.asarray(others.base), [np.asarray(law) for law in others.own]
-    least = min(float((law / base).min()) for law in (third, *own))
+    base, own = np.asarray(others.base), [np.asarray(pmf) for pmf in others.own]
+    least = min(float((pmf / base).min()) for pmf in (third, *own))
     plain = min(least / 2, NATS * keys / max(1, n - 1))
     stays = plain * float(base**2 @ (1 / third))
 
@@ -81,8 +81,8 @@ def composed(others: Others, n: int, keys: float, otherwise: Divergence) -> Dive
 
         alike = _Part(whole.values, plain * base / keys)
         kinds = [_Part(whole.values, (third - plain * base) / keys)]
-        for law in own:
-            left = law - plain * base
+        for pmf in own:
+            left = pmf - plain * base
             kinds.append(_Part((1 - stays) * apart / left / step, left / keys))
         rest = _exchanged(alike, kinds, n, 1 / keys, tilt) * step
         # Nobody is plain but the user, who has no other's place to take.
@@ -98,7 +98,7 @@ def composed(others: Others, n: int, keys: float, otherwise: Divergence) -> Dive
 def _exchanged(alike: _Part, kinds: list[_Part], n: int, share: float, tilt: float) -> float:
     """At most what n others can lose, in steps, if what is not ``alike`` is of the first kind."""
     # Each exchange costs the mean of Delta(-Y), Y the sum of the rest and Delta the difference of
-    # the stop-loss transforms. Tilted, Y is e^(raised) times a law; so many draws in it are of one
+    # the stop-loss transforms. Tilted, Y is e^(raised) times a pmf; so many draws in it are of one
     # kind.
     third, *own = kinds
     widest = max(float(np.abs(kind.values).max()) for kind in kinds)
@@ -119,8 +119,8 @@ def _exchanged(alike: _Part, kinds: list[_Part], n: int, share: float, tilt: flo
     lost = 0.0
     for kind in kinds if draws else kinds[:1]:
         spots, chances = split(*kind)
-        law = Sum.of(spots, chances / chances.sum(), draws, tilt, room=len(places))
-        lost = max(lost, *(law.highest(draws, places, each) for each in differences))
+        pmf = Sum.of(spots, chances / chances.sum(), draws, tilt, margin=len(places))
+        lost = max(lost, *(pmf.highest(draws, places, each) for each in differences))
     # So few are hardly ever left.
     highest = max(float((each * np.exp(tilt * places)).max()) for each in differences)
     return math.exp(raised) * (max(0.0, lost) + OUTSIDE * highest) * (1 + drift(n))

@@ -30,13 +30,13 @@ Evidence = Callable[[int, Any], "Floats"]
 
 
 def exact_loss(protocol: Protocol, pairs: Pairs) -> float | None:
-    """Largest absolute log-ratio of the laws of all that is sent; None where it is too much."""
-    law = HISTORIES.of(protocol.encoding)
-    if law is None:
+    """Largest absolute log-ratio of the pmfs of all that is sent; None where it is too much."""
+    pmf = HISTORIES.of(protocol.encoding)
+    if pmf is None:
         return None
     if protocol.second_channel is None or not protocol.second_channel.q:
         return _memoised_alone(protocol, pairs)
-    loss: float | None = (_tables if protocol.joint else law)(protocol, pairs)
+    loss: float | None = (_tables if protocol.joint else pmf)(protocol, pairs)
     return loss
 
 
@@ -53,9 +53,11 @@ def _symbols(protocol: Protocol, pairs: Pairs) -> float | None:
     def evidence(cell: int, times: Any) -> Floats:
         shown = log_ratio * times
         most = shown.max(axis=-1, keepdims=True)
-        odds = np.exp(shown - most)
-        law: Floats = most[..., 0] + np.log(low * odds.sum(axis=-1) + rise * odds[..., cell])
-        return law
+        likelihoods = np.exp(shown - most)
+        pmf: Floats = most[..., 0] + np.log(
+            low * likelihoods.sum(axis=-1) + rise * likelihoods[..., cell]
+        )
+        return pmf
 
     sent = [_compositions(int(n), g) for n in pairs.times]
     there, back = _ratios(pairs, sent, evidence)
@@ -75,7 +77,7 @@ def _tables(protocol: Protocol, pairs: Pairs) -> float | None:
     log_ratio = math.log(second.p / second.q)
     sent = [_compositions(int(n), g) for n in pairs.times]
 
-    def log_law(cells: Ints) -> Floats:
+    def log_pmf(cells: Ints) -> Floats:
         times = dict(_times(cells, sent))
         tables = [(w, tuple(times)), *((m0 / g, (y,) * len(times)) for y in range(g))]
         each = (1 - w - m0) / math.perm(g, len(times))
@@ -87,7 +89,7 @@ def _tables(protocol: Protocol, pairs: Pairs) -> float | None:
                 total = np.logaddexp(total, math.log(chance) + log_ratio * sums)
         return total
 
-    ratio = log_law(pairs.one) - log_law(pairs.two)
+    ratio = log_pmf(pairs.one) - log_pmf(pairs.two)
     return float(np.abs(ratio).max())
 
 
@@ -103,10 +105,10 @@ def _bits(protocol: Protocol, pairs: Pairs) -> float | None:
     def worst(bit: int) -> tuple[float, float]:
         def evidence(cell: int, times: Any) -> Floats:
             is_set = float(first.p if cell == bit else first.q)
-            law: Floats = np.logaddexp(
+            pmf: Floats = np.logaddexp(
                 math.log(is_set) + times @ high, math.log1p(-is_set) + times @ low
             )
-            return law
+            return pmf
 
         return _ratios(pairs, sent, evidence)
 
@@ -138,13 +140,13 @@ def _few(ways: Iterable[int], length: int) -> bool:
 
 
 def _ratios(pairs: Pairs, sent: list[Ints], evidence: Evidence) -> tuple[float, float]:
-    """Largest log-ratio of one history's law to the other's, and back."""
-    ratio = _log_law(pairs.one, sent, evidence) - _log_law(pairs.two, sent, evidence)
+    """Largest log-ratio of one history's distribution to the other's, and back."""
+    ratio = _log_pmf(pairs.one, sent, evidence) - _log_pmf(pairs.two, sent, evidence)
     return float(ratio.max()), float(-ratio.min())
 
 
-def _log_law(cells: Ints, sent: list[Ints], evidence: Evidence) -> Floats:
-    """ln of the law, an axis for each pair of cells: how often its rounds sent each answer."""
+def _log_pmf(cells: Ints, sent: list[Ints], evidence: Evidence) -> Floats:
+    """ln of the pmf, an axis for each pair of cells: how often its rounds sent each answer."""
     total: Floats = np.zeros(1)
     for cell, times in _times(cells, sent):
         total = total + evidence(cell, times)
@@ -167,9 +169,9 @@ def _compositions(n: int, parts: int) -> Ints:
     """All ways to write n as a sum of so many integers >= 0, int64[ways, parts]."""
     rows = np.arange(n + 1)[:, None]
     for _ in range(parts - 2):
-        room = n - rows.sum(axis=1)
-        grown = np.repeat(rows, room + 1, axis=0)
-        starts = np.repeat(np.cumsum(room + 1) - room - 1, room + 1)
+        rest = n - rows.sum(axis=1)
+        grown = np.repeat(rows, rest + 1, axis=0)
+        starts = np.repeat(np.cumsum(rest + 1) - rest - 1, rest + 1)
         rows = np.column_stack([grown, np.arange(len(grown)) - starts])
     return np.column_stack([rows, n - rows.sum(axis=1)])
 

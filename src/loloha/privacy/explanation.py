@@ -1,4 +1,4 @@
-"""What the reports of a user reveal, and what they do not: the numbers, and plain words."""
+"""The explanation of a protocol's privacy: numbers, and plain words."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from loloha.privacy.plain_words import (
     shares,
     worst,
 )
-from loloha.privacy.roc import Area
+from loloha.privacy.roc import AUC
 from loloha.privacy.rounded import digits
 from loloha.privacy.transcript import window_loss
 from loloha.protocols import Protocol
@@ -56,11 +56,11 @@ class Explanation:
         one-round protocols.
     windows : tuple of (int, float)
         (w, eps): loss of any w rounds, all other rounds known; ``inf`` where nothing bounds it.
-    change : tuple of (int, Area or None)
-        (T, area): how surely the best test of T reports before and T after a moment sees whether
+    change : tuple of (int, AUC or None)
+        (T, AUC): how surely the best test of T reports before and T after a moment sees whether
         the value changed; None where it is not computed. Of a server that knows the key and takes
         all values as equally likely; exact, or an upper bound that says so.
-    link : Area or None
+    link : AUC or None
         How surely two single reports show that one user, who did not change, sent both, and not two
         users who hold different values.
     parameters : dict
@@ -76,8 +76,8 @@ class Explanation:
     cap: float
     exchanged: float
     windows: tuple[tuple[int, float], ...]
-    change: tuple[tuple[int, Area | None], ...]
-    link: Area | None
+    change: tuple[tuple[int, AUC | None], ...]
+    link: AUC | None
     parameters: dict[str, Any]
     protected: tuple[str, ...]
     leaks: tuple[str, ...]
@@ -104,7 +104,7 @@ class Explanation:
             "cap": checks.finite(digits(self.cap, 15)),
             "exchanged": checks.finite(self.exchanged),
             "windows": [{"rounds": w, "eps": checks.finite(eps)} for w, eps in self.windows],
-            "change": [{"reports": t, **_plain(area)} for t, area in self.change],
+            "change": [{"reports": t, **_plain(auc)} for t, auc in self.change],
             "link": _plain(self.link),
             "parameters": self.parameters,
             "protected": list(self.protected),
@@ -216,5 +216,5 @@ def _numbers(explanation: Explanation) -> list[str]:
     return lines
 
 
-def _plain(area: Area | None) -> dict[str, float | None]:
-    return dict.fromkeys(Area._fields) if area is None else area._asdict()
+def _plain(auc: AUC | None) -> dict[str, float | None]:
+    return dict.fromkeys(AUC._fields) if auc is None else auc._asdict()

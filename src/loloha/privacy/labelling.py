@@ -1,4 +1,4 @@
-"""Which values share a memo cell: under one key, or under every key that matters."""
+"""Values that share a memo cell: under one key, or under every key that matters."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Laws of sums of many draws, on a lattice, with bounds on what rounding and a window do to them.
+"""Distributions of sums of many draws on a lattice, with bounds on the errors of a finite window.
 
-The draws are whole numbers. Their law is transformed, raised to a power, and transformed back,
+The draws are whole numbers. Their pmf is transformed, raised to a power, and transformed back,
 tilted so that what is rare is found to the same relative precision. Source: MATH section 17.
 """
 
@@ -23,7 +23,7 @@ _STEPS, _POINTS = 10, 1 << 18
 
 
 class Sum(NamedTuple):
-    """Laws of sums of draws that are whole numbers, to the same relative precision.
+    """Distributions of sums of draws that are whole numbers, to the same relative precision.
 
     They are transformed with e^(tilt x) times the chance of x, around the mean that this has.
     """
@@ -35,7 +35,7 @@ class Sum(NamedTuple):
     scale: float
 
     @classmethod
-    def of(cls, places: Any, chances: Any, n: int, tilt: float, room: int = 0) -> Sum:
+    def of(cls, places: Any, chances: Any, n: int, tilt: float, margin: int = 0) -> Sum:
         """Of draws from ``places`` with these chances, else 0; up to n of them."""
         # ``room``: points, on either side of the window, that stay empty.
         # Too much of it, if anything: what adds nothing may but come more often.
@@ -44,10 +44,10 @@ class Sum(NamedTuple):
         scale, widest = float(tilted.sum()) + rest, int(np.abs(places).max())
         mean = float(tilted @ places) / scale
         variance = max(0.0, float(tilted @ (places - mean) ** 2) + rest * mean**2) / scale
-        reach = stray(n * variance, 2.0 * widest)
-        points, middle = fast_size(2 * (math.ceil(reach) + widest + room + 1)), round(n * mean)
-        law = cls(middle - points // 2 + np.arange(points), middle, tilt, None, scale)
-        return law._replace(of_one=(law.transform(places, chances) + rest) / scale)
+        width = stray(n * variance, 2.0 * widest)
+        points, middle = fast_size(2 * (math.ceil(width) + widest + margin + 1)), round(n * mean)
+        pmf = cls(middle - points // 2 + np.arange(points), middle, tilt, None, scale)
+        return pmf._replace(of_one=(pmf.transform(places, chances) + rest) / scale)
 
     def transform(self, places: Any, chances: Any) -> Any:
         """Fourier transform of one more draw, tilted."""
@@ -64,14 +64,14 @@ class Sum(NamedTuple):
         power = self.of_one**n
         tilted = np.maximum(self._back(power), 0.0)[above] + self._error(power, n)
         total = float((places * tilted) @ np.exp(raised - self.tilt * places))
-        # What is outside of the window is no likelier in the tilted law; farther out it falls fast.
+        # What is outside of the window is no likelier in the tilted pmf; farther out it falls fast.
         total += OUTSIDE * math.exp(raised) * (abs(self.middle) + len(self.places))
         return total * (1 + drift(n))
 
     def best_threshold(self, n: int, places: Any, apart: Any, size: Any) -> float:
         """At most what the best threshold on n draws and another, of weights ``apart``, tells."""
         # ``size``: what the weights are differences of.
-        # Far below the middle the law is not known as well, and no threshold any good.
+        # Far below the middle the distribution is not known as well, and no threshold any good.
         known = self.tilt * (self.places - self.middle) > -8
         back = n * math.log(self.scale) - self.tilt * self.places[known]
         if back.max(initial=0.0) > LARGEST:
@@ -95,7 +95,7 @@ class Sum(NamedTuple):
         return peak + size * (2 * self._error(power, n) + drift(n) * likeliest + OUTSIDE)
 
     def _back(self, transformed: Any) -> Any:
-        """The law that was transformed, at ``places``."""
+        """The distribution that was transformed, at ``places``."""
         points = len(self.places)
         return np.roll(np.fft.irfft(transformed, points), -(int(self.places[0]) % points))
 

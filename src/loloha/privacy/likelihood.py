@@ -1,4 +1,4 @@
-"""How likely what was sent is under a change of value, against none: scores for the best test.
+"""Likelihoods of reports with and without a change of value: scores for the best test.
 
 By Neyman and Pearson no test beats the likelihood ratio. Where all that matters is how often each
 symbol was sent, n before and m after, and a report is r times likelier from its own symbol than
@@ -66,10 +66,10 @@ def _log_own(stayed: Array, moved_from: Array, moved_to: Array, times: Any) -> A
     k = np.broadcast_to(times, stayed.shape).sum(axis=-1)
     tops = [np.where(np.asarray(times) > 0, part, -np.inf).max(axis=-1, keepdims=True)
             for part in (moved_from, moved_to)]  # fmt: skip
-    odds = [np.exp(part - top) for part, top in zip((moved_from, moved_to), tops, strict=True)]
+    scaled = [np.exp(part - top) for part, top in zip((moved_from, moved_to), tops, strict=True)]
     # No difference of sums: where one value outweighs all others, it would be left to rounding.
-    apart = _apart(times * odds[0], times * odds[1])
-    apart += (times * (times - 1) * odds[0] * odds[1]).sum(axis=-1)
+    apart = _apart(times * scaled[0], times * scaled[1])
+    apart += (times * (times - 1) * scaled[0] * scaled[1]).sum(axis=-1)
     most = np.where(np.asarray(times) > 0, stayed, -np.inf).max(axis=-1, keepdims=True)
     kept = (times * np.exp(np.minimum(stayed - most, 0))).sum(axis=-1)
     with np.errstate(divide="ignore"):
@@ -105,7 +105,7 @@ def bit_tables(protocol: Protocol, reports: int) -> BitTables:
     first: Any = protocol.first_channel
     times = np.arange(reports + 1)
     shown = [np.log([p, 1 - p]) @ np.stack([times, reports - times]) for p in second_bits(protocol)]
-    laws = {}
+    pmfs = {}
     chances = (first.p, first.q) if protocol.longitudinal else (1, 0)
     for name, p in zip(("own", "other"), chances, strict=True):
         one, zero = (math.log(part) if part else -math.inf for part in (float(p), 1 - float(p)))
@@ -113,10 +113,10 @@ def bit_tables(protocol: Protocol, reports: int) -> BitTables:
         both = np.logaddexp(
             one + np.add.outer(shown[0], shown[0]), zero + np.add.outer(shown[1], shown[1])
         )
-        laws[name] = alone, both
-    alone, both = laws["other"]
+        pmfs[name] = alone, both
+    alone, both = pmfs["other"]
     return BitTables(
-        np.add.outer(alone, alone) - both, laws["own"][1] - both, laws["own"][0] - alone
+        np.add.outer(alone, alone) - both, pmfs["own"][1] - both, pmfs["own"][0] - alone
     )
 
 
@@ -124,8 +124,8 @@ def binomial(n: int, p: float, q: float) -> Floats:
     """C(n, m) p^m q^(n - m), without overflow."""
     m = np.arange(n + 1)
     ways = np.append(0.0, np.cumsum(np.log((n - m[:-1]) / m[1:])))
-    law: Floats = np.exp(ways + m * math.log(p) + (n - m) * math.log(q))
-    return law
+    pmf: Floats = np.exp(ways + m * math.log(p) + (n - m) * math.log(q))
+    return pmf
 
 
 def _log_sum(logs: Array, rest: int) -> Any:

@@ -24,7 +24,7 @@ Number = float | Fraction
 
 
 def growth(protocol: Protocol, reports: Any, *, realised: bool = False) -> Any:
-    """Loss eps_t of t reports of one value: how far apart their joint law is for two values.
+    """Loss eps_t of t reports of one value: how far apart two values set them.
 
     Parameters
     ----------
@@ -123,8 +123,8 @@ class _Question(NamedTuple):
         """ln (p + (1-p) r)/(q + (1-q) r), where all t reports show it; r = e^(-t log_ratio)."""
         # With p = q + contrast it is log1p(contrast (1-r) / (q + (1-q) r)): nothing cancels.
         ratio = np.exp(-t * self.log_ratio)
-        odds: Floats = self.contrast * -np.expm1(-t * self.log_ratio)
-        loss: Floats = np.log1p(odds / (self.low + (1 - self.low) * ratio))
+        excess: Floats = self.contrast * -np.expm1(-t * self.log_ratio)
+        loss: Floats = np.log1p(excess / (self.low + (1 - self.low) * ratio))
         return loss
 
 

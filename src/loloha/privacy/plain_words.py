@@ -9,12 +9,12 @@ from typing import Any
 from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols, for_encoding
 from loloha.encodings.part import CELL_WORDS, LINK_WORDS
 from loloha.hashing import AffineHash, XXHash
-from loloha.privacy.roc import Area
+from loloha.privacy.roc import AUC
 from loloha.privacy.transcript import eps_2
 from loloha.protocols import Protocol
 
 MEAN_OVER_KEYS = "an average over keys; under some of them a change can show more surely"
-"""Said beside every area of a protocol whose users have keys of their own."""
+"""Beside every AUC of a protocol whose users have keys of their own."""
 MOST_SHOWN = 8
 """Numbers of cells whose loss is listed."""
 
@@ -103,7 +103,7 @@ def _in_name_only(protocol: Protocol) -> bool:
 
 
 def leaks(
-    protocol: Protocol, change: Sequence[tuple[int, Area | None]], link: Area | None
+    protocol: Protocol, change: Sequence[tuple[int, AUC | None]], link: AUC | None
 ) -> tuple[str, ...]:
     """What the reports of a user show, a statement each."""
     sentences = [_changes(protocol, change)]
@@ -128,17 +128,17 @@ def leaks(
     return tuple(sentences)
 
 
-def shares(change: Sequence[tuple[int, Area | None]]) -> str:
+def shares(change: Sequence[tuple[int, AUC | None]]) -> str:
     """How surely a change shows, in one line."""
-    known = [f"{share(area)} at T = {t}" for t, area in change if area is not None]
+    known = [f"{share(auc)} at T = {t}" for t, auc in change if auc is not None]
     return ", ".join(known) or "not computed here"
 
 
-def share(area: Area) -> str:
-    """An area in words: a bound is rounded up and called one."""
-    if not area.bound:
-        return f"{area.auc:.3f}"
-    return f"at most {min(1.0, math.ceil(1000 * area.auc - 1e-6) / 1000):.3f}"
+def share(auc: AUC) -> str:
+    """An AUC in words: a bound is rounded up and called one."""
+    if not auc.bound:
+        return f"{auc.auc:.3f}"
+    return f"at most {min(1.0, math.ceil(1000 * auc.auc - 1e-6) / 1000):.3f}"
 
 
 SERVER = (
@@ -148,7 +148,7 @@ SERVER = (
 """Who makes the best test of a change; MATH section 12."""
 
 
-def _told_apart(protocol: Protocol, change: Sequence[tuple[int, Area | None]]) -> str:
+def _told_apart(protocol: Protocol, change: Sequence[tuple[int, AUC | None]]) -> str:
     text = (
         "AUC of the best test for one change, from T reports before it and T after (how often it "
         f"ranks a user whose value changed above one whose value did not): {shares(change)} (0.5 "
@@ -157,13 +157,13 @@ def _told_apart(protocol: Protocol, change: Sequence[tuple[int, Area | None]]) -
     return f"{text} It is {MEAN_OVER_KEYS}." if protocol.encoding.keyed else text
 
 
-def worst(area: Area, drawn: bool) -> str:
+def worst(auc: AUC, drawn: bool) -> str:
     """What shows under the key that shows most, where keys are assigned."""
     which = "of those that were drawn to find it" if drawn else "of all"
     return (
         "Assigned keys: the AUC above is an average over keys. Under the key that shows a change "
         f"most clearly, {which}, the AUC of the best test of any number of reports is "
-        f"{share(area._replace(bound=True))}. Whoever assigns the keys knows who has it."
+        f"{share(auc._replace(bound=True))}. Whoever assigns the keys knows who has it."
     )
 
 
@@ -218,7 +218,7 @@ def _any_round(protocol: Protocol) -> str:
     )
 
 
-def _changes(protocol: Protocol, change: Sequence[tuple[int, Area | None]]) -> str:
+def _changes(protocol: Protocol, change: Sequence[tuple[int, AUC | None]]) -> str:
     """What more and more reports of one user show."""
     if not protocol.longitudinal:
         return (
@@ -263,7 +263,7 @@ def _unseen(protocol: Protocol) -> str:
     return f"A move {hidden[0]} never shows{others}, which keeps the AUC below 1 for ever. "
 
 
-def _link(protocol: Protocol, link: Area | None) -> str:
+def _link(protocol: Protocol, link: AUC | None) -> str:
     """How the reports of one user can be joined: by a key, or by the answers themselves."""
     encoding = protocol.encoding
     from_two = (

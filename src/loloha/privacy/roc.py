@@ -1,6 +1,6 @@
-"""How well scores tell two kinds of cases apart: the ROC curve, its area, and their errors.
+"""ROC curves: how well scores distinguish two kinds of cases, with the AUC and errors.
 
-Of two laws that are known, the best scores are likelihood ratios (J. Neyman and E. Pearson 1933).
+Of two known distributions the best scores are likelihood ratios (J. Neyman and E. Pearson 1933).
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from loloha import _moved
 from loloha.errors import ParameterError
 
 if TYPE_CHECKING:
     from loloha.arrays import Array, Floats
 
 
-class Area(NamedTuple):
+class AUC(NamedTuple):
     """Area under an ROC curve: how often a random case of one kind scores above one of the other.
 
     Attributes
@@ -28,7 +29,7 @@ class Area(NamedTuple):
     error : float
         Its standard error; 0 where nothing was drawn.
     bound : bool
-        Whether it is an upper bound of the best test's area, four standard errors included, and
+        Whether it is an upper bound of the best test's AUC, four standard errors included, and
         not exactly that.
     """
 
@@ -41,9 +42,9 @@ ALLOWED = 4
 """Standard errors that are added to what was drawn, so that it bounds."""
 
 
-def best_area(stayed: Array, moved: Array, *, drawn: bool = False) -> Area:
-    """Area of the likelihood-ratio test of two laws, exactly or bounded from above."""
-    absent, present = (law.ravel() / law.sum() for law in (stayed, moved))
+def best_auc(stayed: Array, moved: Array, *, drawn: bool = False) -> AUC:
+    """AUC of the likelihood-ratio test of two distributions, exactly or bounded from above."""
+    absent, present = (pmf.ravel() / pmf.sum() for pmf in (stayed, moved))
     together = absent + present
     share = np.divide(present, together, out=np.zeros_like(present), where=together > 0)
     order = np.argsort(share)
@@ -52,11 +53,11 @@ def best_area(stayed: Array, moved: Array, *, drawn: bool = False) -> Area:
     apart -= absent * (2 * np.cumsum(present) - present - 1)
     auc = min(1.0, max(0.5, 0.5 + float(apart.sum()) / 4))
     if not drawn:
-        return Area(auc, 0.0)
+        return AUC(auc, 0.0)
     rows = len(stayed)
     parts = np.bincount(order // (len(order) // rows), weights=apart, minlength=rows)
     error = 0.5 * math.sqrt(rows) * float(np.std(parts, ddof=1))
-    return Area(min(1.0, auc + ALLOWED * error), error, bound=True)
+    return AUC(min(1.0, auc + ALLOWED * error), error, bound=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,27 +84,29 @@ class Roc:
             if not scores.size or np.isnan(scores).any():
                 raise ParameterError(
                     f"{name} must hold at least one score and no nan, got {scores.size} scores; "
-                    "attack more users"
+                    "use more users"
                 )
             object.__setattr__(self, name, scores)
 
     @cached_property
-    def area(self) -> Area:
-        """Area and its standard error (E. DeLong and others 1988)."""
+    def auc_with_error(self) -> AUC:
+        """AUC and its standard error (E. DeLong and others 1988)."""
         above = _share_below(self.absent, self.present)
         below = 1 - _share_below(self.present, self.absent)
         spread = _mean_variance(above) + _mean_variance(below)
-        return Area(float(above.mean()), math.sqrt(spread))
+        return AUC(float(above.mean()), math.sqrt(spread))
 
     @property
     def auc(self) -> float:
         """Area under the curve."""
-        return self.area.auc
+        return self.auc_with_error.auc
 
     @property
     def error(self) -> float:
-        """Standard error of the area."""
-        return self.area.error
+        """Standard error of the AUC."""
+        return self.auc_with_error.error
+
+    area = _moved.renamed("area", "auc_with_error")
 
     @cached_property
     def curve(self) -> tuple[Floats, Floats, Floats]:

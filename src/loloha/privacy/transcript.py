@@ -1,4 +1,4 @@
-"""What a whole history of values reveals: a bound that holds however values change.
+"""The loss of a whole history of values: a bound that holds however values change.
 
 Two histories are compared by all that one user sends over all rounds, key included, in both
 directions. Source: MATH section 11.

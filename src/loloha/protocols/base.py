@@ -248,7 +248,7 @@ class Protocol:
         second = self.second_channel
         return answer if second is None else self.encoding.rerandomise(rng, answer, second)
 
-    # -- doors to the objects that hold state
+    # -- factory methods of the objects that hold state
 
     def client(
         self, *, key: Key = None, limit: float | None = None, rng: Rng | None = None
@@ -315,8 +315,8 @@ def speakable(protocol: Any) -> Protocol:
     """``protocol``, if it is one that devices and servers speak."""
     if not isinstance(protocol, Protocol):
         raise ParameterError(
-            f"protocol must be a loloha.Protocol, got {type(protocol).__name__}; make one by "
-            "its class; what is only studied has no campaign, messages or engines: use its own "
+            f"protocol must be a loloha.Protocol, got {type(protocol).__name__}; make one by its "
+            "class; protocols for studies have no campaign, messages or engines: use their own "
             "client() and tally()"
         )
     return protocol

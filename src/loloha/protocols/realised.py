@@ -1,4 +1,4 @@
-"""What a device really does, in exact numbers."""
+"""The realised numbers of a protocol: what its device does, in exact arithmetic."""
 
 from __future__ import annotations
 

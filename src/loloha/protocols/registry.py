@@ -1,4 +1,4 @@
-"""Which protocols there are: those of this package, and those that installed packages add."""
+"""The registry of protocols: those of this package, and those of installed packages."""
 
 from __future__ import annotations
 

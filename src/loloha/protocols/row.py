@@ -1,4 +1,4 @@
-"""What rows of the table share: ways to encode values, and the losses of one or two rounds."""
+"""Parts that rows of the table share: ways to encode values, losses of one or two rounds."""
 
 from __future__ import annotations
 

@@ -189,7 +189,7 @@ class ReportLog:
             others = sum(1 for _ in self.root.glob("campaign=*"))
             raise WireError(
                 f"log must hold reports of campaign {self.campaign.fingerprint}, "
-                f"{str(self.root)!r} has none of it and {others} of others; "
+                f"{str(self.root)!r} has {others} of others; "
                 "give the campaign or protocol that the log was written for"
             )
         wanted = None if rounds is None else {checks.round_number(round) for round in rounds}

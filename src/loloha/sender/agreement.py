@@ -1,4 +1,4 @@
-"""What one user agreed to, as a sender keeps it, and what outlives the agreement."""
+"""The agreement of one user, as a sender keeps it, and what outlives it."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ class Agreement:
         if set(known) != set(wanted):
             raise CampaignError(
                 f"campaigns must be {known}, which the user agreed to, got {wanted}; "
-                "withdraw and ask anew, or use another state file"
+                "withdraw and ask again, or use another state file"
             )
         if limit is None:
             return self

@@ -1,4 +1,4 @@
-"""The agreement of one user in its file: what it holds, and what it will hold next."""
+"""The file of a user's agreement: its content, and the next state that is written."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def _must_look_ours(path: str, content: bytes) -> None:
     # A crash of the machine can leave nothing, or zeros.
     if content.strip(b"\0 \r\n") and not ours:
         raise StateError(
-            f"state must look as if a sender had written it, {path!r} does not; "
-            "nothing was deleted: check the path, and delete it yourself if it is one"
+            f"state must look as if a sender had written it, {path!r} does not; nothing was "
+            "deleted: check the path, and delete the file yourself if it is a state"
         )
 
 
@@ -84,7 +84,7 @@ class AgreementFile:
         # Before the lock, which a fork may have inherited from another thread.
         self.file.must_be_ours()
         if self._owner == get_ident() and self._lock.locked():
-            raise StateError("sender must have ended one call before the next; call later")
+            raise StateError("sender must finish one call before the next; call later")
         with self._lock:
             self._owner = get_ident()
             try:

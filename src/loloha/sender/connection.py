@@ -1,4 +1,4 @@
-"""Requests to a collector, repeated with patience. Standard library only."""
+"""Requests to a collector, with retries and bounded waits. Standard library only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user agrees to, in plain words; for one campaign or several. Standard library only."""
+"""The text that a user agrees to, for one campaign or several. Standard library only."""
 
 from __future__ import annotations
 

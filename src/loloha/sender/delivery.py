@@ -1,4 +1,4 @@
-"""What becomes of a queue: sent oldest first, until an answer settles each report."""
+"""Delivery of queued reports, oldest first, until an answer settles each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What outlives an agreement of one user. Standard library only."""
+"""The ledger that outlives an agreement of one user. Standard library only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The user's wish, in the environment, that no program reports anything (consoledonottrack.com)."""
+"""Opt-out by environment variable: no program reports anything (consoledonottrack.com)."""
 
 from __future__ import annotations
 

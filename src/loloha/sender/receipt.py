@@ -1,4 +1,4 @@
-"""What an answer says about a report: only its own receipt, or its own refusal, settles it."""
+"""Receipts and refusals: only a report's own one settles it."""
 
 from __future__ import annotations
 

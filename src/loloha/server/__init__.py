@@ -1,1 +1,1 @@
-"""From reports to frequencies: counts of a round, estimates, and what may be done with them."""
+"""Counts of a round, estimates of frequencies, and statistics over rounds."""

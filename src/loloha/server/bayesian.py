@@ -188,7 +188,7 @@ def _answers(protocol: Protocol) -> _Values | _LinearCells | _PrimeCells:
     if cells is None:
         raise ParameterError(
             f"tally must count whole answers (symbols, or a hash with a table), got one of "
-            f"{protocol.name}, whose counts do not tell them; use project_simplex"
+            f"{protocol.name}, whose counts do not show them; use project_simplex"
         )
     answers: _Values | _LinearCells | _PrimeCells = cells
     return answers

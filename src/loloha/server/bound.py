@@ -1,4 +1,4 @@
-"""How far all estimates of a round can lie from the truth at once."""
+"""A bound on the error of all estimates of a round at once."""
 
 from __future__ import annotations
 

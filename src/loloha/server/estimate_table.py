@@ -132,7 +132,8 @@ class EstimateTable:
             )
         if "unbiased" in rows.column_names:
             raise ParameterError(
-                "estimates must be of each round by itself, got a series; give what it is made of"
+                "estimates must be of each round by itself, got a series; pass the estimates that "
+                "it was made from"
             )
         if not len(rows) or rows["round"].null_count or len(rows["campaign"].unique()) > 1:
             raise ParameterError(

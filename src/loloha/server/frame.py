@@ -115,7 +115,7 @@ def written(tables: Iterable[Any], form: str) -> Iterator[bytes]:
 
 
 def normal_quantile(probability: float) -> float:
-    """Quantile of the standard normal law."""
+    """Quantile of the standard normal distribution."""
     from statistics import NormalDist
 
     return NormalDist().inv_cdf(probability)

@@ -1,4 +1,4 @@
-"""From support to unbiased frequencies, standard errors, and the test behind intervals."""
+"""Unbiased frequencies and standard errors from support, and the test behind intervals."""
 
 from __future__ import annotations
 

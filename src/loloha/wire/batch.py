@@ -1,4 +1,4 @@
-"""Many reports at once: from the bytes of an upload to arrays, with a reason for each refused one.
+"""Batches of reports: from the bytes of an upload to arrays, with a reason for each refusal.
 
 One bad report never spoils the others; only an upload that cannot be read at all is an error.
 """

@@ -1,4 +1,4 @@
-"""Why a report is not counted."""
+"""Reasons why a report is not counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads reports from JSON and NDJSON, fast where all are well-formed.
+"""Decoding of reports from JSON and NDJSON, fast where all are well-formed.
 
 What an upload takes in memory is bounded before any of it is decoded, whatever it holds.
 """

@@ -1,4 +1,4 @@
-"""What an observer of the reports learns beyond frequencies, by the best tests there are."""
+"""Attacks: what an observer of the reports learns beyond frequencies, by the best tests."""
 
 from loloha.population.distinct import (
     Detection,

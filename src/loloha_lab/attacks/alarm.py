@@ -1,7 +1,7 @@
-"""What a server can see of fakes in its own counts: tests with a stated rate of false alarms.
+"""Tests by which a server detects fake users in its counts, at a stated false-alarm rate.
 
 They see careless fakes only. Fakes that take the keys they are given, and answer as an honest user
-who holds the target would, have the law of honest users.
+who holds the target would, have the distribution of honest users.
 """
 
 from __future__ import annotations

@@ -98,9 +98,10 @@ def score_values(protocol: Protocol, seen: Stretch) -> Any:
     if protocol.g is None:
         return bit_tables(protocol, seen.reports).moved[counts]
     shown = math.log(second.p / second.q) * counts
-    odds = np.exp(shown - shown.max(axis=1, keepdims=True))
+    likelihoods = np.exp(shown - shown.max(axis=1, keepdims=True))
     cells = np.log(
-        float(first.q) * odds.sum(axis=1, keepdims=True) + float(first.p - first.q) * odds
+        float(first.q) * likelihoods.sum(axis=1, keepdims=True)
+        + float(first.p - first.q) * likelihoods
     )
     cell_of = protocol.encoding.memo_indices(seen.keys, np.arange(protocol.k), len(cells))
     return np.take_along_axis(cells, cell_of, axis=1)

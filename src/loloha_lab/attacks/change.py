@@ -39,7 +39,7 @@ def change(protocol: Protocol, reports: int, *, n: int = 2000, rng: int) -> Roc:
     Returns
     -------
     Roc
-        Curve, area and their errors. `loloha.privacy.change_auc` gives the area without a
+        Curve, AUC and their errors. `loloha.privacy.change_auc` gives the AUC without a
         population.
 
     Raises
@@ -98,5 +98,5 @@ def _score_repeats(protocol: Protocol, before: Stretch, after: Array) -> Any:
         for part in (np.full(answer.shape, True), answer == 1)
     )
     stayed, moved = likelihoods(protocol, sampled, ones)
-    odds = np.divide(moved, stayed, out=np.zeros(stayed.shape), where=stayed > 0)
-    return np.where(same, odds, np.inf)
+    ratios = np.divide(moved, stayed, out=np.zeros(stayed.shape), where=stayed > 0)
+    return np.where(same, ratios, np.inf)

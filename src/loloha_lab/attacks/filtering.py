@@ -1,4 +1,4 @@
-"""What is not known of a user, filtered: the cell of the value, and the memo of each cell."""
+"""Filtering of what is unknown of a user: the cell of the value, the memo of each cell."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def exact(
 ) -> Iterator[Any]:
     """Posterior of the cell, float64[n, 1, cells], round by round: over (table of memos, cell).
 
-    Drawing all memos beforehand has the law of drawing each at its first visit. ``ys`` holds what
-    each user sent, in order.
+    Drawing all memos beforehand has the distribution of drawing each at its first visit. ``ys``
+    holds what each user sent, in order.
     """
     tables, chance = memos.chances()
     state = chance[None, :, None] * weight[:, None, :]

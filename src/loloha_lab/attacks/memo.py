@@ -13,7 +13,7 @@ from loloha.rng import SCALE
 
 
 class SymbolMemos(NamedTuple):
-    """Memos that are symbols: odds of each, float64[..., cells, symbols]."""
+    """Memos that are symbols: probability of each, float64[..., cells, symbols]."""
 
     first: Any
     """Pr[memo | cell], float64[cells, symbols]."""
@@ -34,7 +34,7 @@ class SymbolMemos(NamedTuple):
 
     @property
     def blind(self) -> Any:
-        """Odds of a memo of which not even the cell is known, float64[cells, symbols]."""
+        """Distribution of a memo of which not even the cell is known, float64[cells, symbols]."""
         return np.full(self.first.shape, 1 / self.first.shape[1])
 
     @property
@@ -59,7 +59,7 @@ class SymbolMemos(NamedTuple):
         return evidence
 
     def suits(self, own: Any) -> Any:
-        """How well a memo suits a cell, up to a factor, by the odds of the cell's own symbol."""
+        """How well a memo suits a cell, up to a factor, by its share of the cell's own symbol."""
         p, q = self.first[0, 0], self.first[0, 1]
         return q + (p - q) * own
 
@@ -74,9 +74,9 @@ class SymbolMemos(NamedTuple):
         return each / self.suits(own)
 
     def learned(self, memo: Any, evidence: Any) -> Any:
-        """Odds of one memo each, float64[n, particles, symbols], once it has sent that."""
-        odds = memo * evidence[:, None, :]
-        return odds / odds.sum(axis=2, keepdims=True)
+        """Posterior of one memo each, float64[n, particles, symbols], once it has sent that."""
+        posterior = memo * evidence[:, None, :]
+        return posterior / posterior.sum(axis=2, keepdims=True)
 
 
 class BitMemos(NamedTuple):
@@ -148,7 +148,7 @@ Memos = SymbolMemos | BitMemos
 
 
 def own_of(memo: Any, row: Any) -> Any:
-    """The odds of each cell's own bit or symbol in its row of ``memo``."""
+    """The probability of each cell's own bit or symbol in its row of ``memo``."""
     n, particles, cells = row.shape
     return memo[np.arange(n)[:, None, None], np.arange(particles)[:, None], row, np.arange(cells)]
 

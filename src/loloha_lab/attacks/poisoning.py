@@ -138,8 +138,8 @@ def poisoning_gain(
     and M count those who sampled one.
     """
     aimed = _targets(protocol, targets)
-    reach, supported, _ = fakes_of(protocol, aimed, keys)
-    weight = fakes * reach / (protocol.encoding.expected_eligible(n) + fakes * reach)
+    eligible, supported, _ = fakes_of(protocol, aimed, keys)
+    weight = fakes * eligible / (protocol.encoding.expected_eligible(n) + fakes * eligible)
     p_star, q_star = float(protocol.realised.p_star), float(protocol.realised.q_star)
     pushed = (supported - len(aimed) * q_star) / (p_star - q_star)
     return float(weight * (pushed - share))
@@ -157,8 +157,8 @@ def adaptive_gain(protocol: Protocol) -> float:
     -------
     float
         Such a fake skips the permanent round and draws the fresh one around the cell of the
-        target: its reports have exactly the law of an honest user whose memo is that cell, so no
-        test of its reports can tell. An honest user who holds the target adds 1.
+        target: its reports have exactly the distribution of an honest user whose memo is that
+        cell, so no test of its reports can tell. An honest user who holds the target adds 1.
     """
     p2, _ = _second(protocol)
     p_star, q_star = float(protocol.realised.p_star), float(protocol.realised.q_star)
@@ -202,7 +202,7 @@ FAKES = Part("loloha_lab.attacks.poisoning:fakes", "what fakes can send", "simul
 class Fakes(NamedTuple):
     """What fakes can do under one encoding: see above."""
 
-    reach: float
+    eligible: float
     supported: float
     send: Callable[[int, np.random.Generator], tuple[Any, Any]]
 

@@ -1,4 +1,4 @@
-"""All that matters of what each user sent in a stretch of rounds: how often it was what."""
+"""Sufficient statistics of what each user sent in a stretch of rounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is the value now? The Bayes-optimal guess from all reports so far, or near it.
+"""The Bayes-optimal guess of the current value from all reports so far, or near it.
 
 The observer knows the prior and how often values change: with a chance a round the value is drawn
 anew from the prior. Memos are unknown and are filtered along with the cell that the value is in.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # Tables of memos times cells of one user that are kept exactly.
 _STATES_AT_MOST = 1 << 11
-# Numbers that are held at once.
+# Numbers that are in memory at once.
 _NUMBERS = 1 << 20
 # Cells of jointly drawn responses whose tables are still as few.
 _JOINT_AT_MOST = 4

@@ -1,4 +1,4 @@
-"""``loloha compare-guarantees``: protocols at the same promise, measured."""
+"""``loloha compare-guarantees``: protocols under the same guarantee, measured."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def compare_guarantees(
     quick: bool = False,
     as_json: bool = False,
 ) -> None:
-    """Compare protocols that keep the same promise, and write a table and a figure to --out.
+    """Compare protocols that give the same guarantee, and write a table and a figure to --out.
 
-    Three promises in turn: of one value (a first report loses 1, all of one value 2), of any 30
+    Three guarantees in turn: of one value (a first report loses 1, all of one value 2), of any 30
     rounds (2), of the whole transcript (2). The paper's data sets and Browsers; --data-dir holds
-    adult.data, adult.test and the census person files, in whose place stand-ins come else.
+    adult.data, adult.test and the census person files; without them stand-ins are used.
     """
     from loloha import checks, figure
     from loloha.errors import ParameterError
@@ -31,8 +31,8 @@ def compare_guarantees(
 
     for library in ("scipy", "matplotlib"):
         checks.library(library, "compare guarantees", "paper")
-    from loloha_lab.promises import promise_table
-    from loloha_lab.promises.promise_score import BROWSERS, populations, score
+    from loloha_lab.guarantees import guarantee_table
+    from loloha_lab.guarantees.method_score import BROWSERS, populations, score
 
     names = (*WORKLOADS, BROWSERS)
     chosen = data_set or list(names)
@@ -52,10 +52,10 @@ def compare_guarantees(
         raise unwritable(out, error) from error
     scores = score(populations(data_dir, chosen, quick=quick), runs, console.say)
     with writing_to(out):
-        (out / TABLE).write_text(promise_table.text(scores), encoding="utf-8")
-        figure.save(promise_table.draw(scores), out / FIGURE)
+        (out / TABLE).write_text(guarantee_table.text(scores), encoding="utf-8")
+        figure.save(guarantee_table.draw(scores), out / FIGURE)
     if as_json:
         console.show_json(scores.to_rows())
         return
-    console.show(promise_table.agreement(scores))
+    console.show(guarantee_table.agreement(scores))
     console.show(f"{out / TABLE}, {out / FIGURE}.png, {out / FIGURE}.svg")

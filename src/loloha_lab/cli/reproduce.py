@@ -35,12 +35,12 @@ def reproduce(
 ) -> None:
     """Measure the paper's evaluation anew and write report.html to the folder --out.
 
-    Every measurement is kept there, in results.ndjson. A run that was stopped, in whatever way,
-    goes on where it was when it is started again with the same options. By default everything, with
+    Every measurement is stored there, in results.ndjson. An interrupted run continues when it is
+    started again with the same options. By default everything, with
     20 repetitions of each point. With --calibration tight, ours is measured beside the published
     one, wherever they differ, and two rules of our own. --data-dir holds adult.data, adult.test and
     the census person files; without them, or what `loloha data fetch` fetched, a shipped histogram
-    of Adult and a stand-in for the census take their places, and every figure says so.
+    of Adult and a stand-in for the census are used instead, and every figure says so.
     """
     from loloha import checks
     from loloha.errors import ParameterError

@@ -1,4 +1,4 @@
-"""What a budget for changes guarantees, and what it costs, in plain words."""
+"""The guarantee and the cost of a budget for changes, in plain words."""
 
 from __future__ import annotations
 

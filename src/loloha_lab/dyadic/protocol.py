@@ -91,7 +91,7 @@ def nth_choice(number: int, size: int, at_most: int) -> int:
 
 @cache
 def best_lies(eps: float, size: int) -> Lies:
-    """The law of the largest gap whose realised loss is at most ``eps``."""
+    """The distribution of the largest gap whose realised loss is at most ``eps``."""
     ratio = exp_below(Fraction(eps))
     tried = []
     for most in range(size):
@@ -187,7 +187,7 @@ class DyadicLH:
 
     @cached_property
     def lies(self) -> tuple[Lies, ...]:
-        """The law of each level's lies.
+        """The distribution of each level's lies.
 
         The first answer always has news, and each change adds one answer that has, at most.
         """
@@ -259,7 +259,7 @@ class DyadicLH:
         """Whether users of a level answer at the end of round ``t``."""
         return (t + 1) % (1 << level) == 0
 
-    # -- doors to the objects that hold state
+    # -- factory methods of the objects that hold state
 
     def client(self, *, rng: Rng | None = None) -> DyadicClient:
         """A new user's `DyadicClient`."""

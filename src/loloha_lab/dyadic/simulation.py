@@ -1,4 +1,4 @@
-"""Whole populations under a budget for changes, by array code of the device's law."""
+"""Whole populations under a budget for changes, by array code of the device's distribution."""
 
 from __future__ import annotations
 
@@ -106,10 +106,10 @@ def population(protocol: DyadicLH, history: History, draws: Draws, tally: Dyadic
     seeds = draws.keys(protocol.family, n)
     levels = draws.below(protocol.levels, n).astype(np.int64)
     bits, used_up = _counted(protocol, history, seeds, protocol.changes)
-    for level, law in enumerate(protocol.lies):
+    for level, rule in enumerate(protocol.lies):
         users = np.flatnonzero(levels == level)
         ends = bits[(1 << level) - 1 :: 1 << level, users]
-        lies = _lies(law, len(users), draws)
+        lies = _lies(rule, len(users), draws)
         answers = _answers(ends, lies, draws)
         keys = np.column_stack([seeds[users], levels[users]])
         for index, ys in enumerate(answers):
@@ -133,16 +133,16 @@ def _counted(protocol: DyadicLH, history: History, seeds: Ints, changes: int) ->
     return bits, used_up / max(bits.size, 1)
 
 
-def _lies(law: Lies, n: int, draws: Draws) -> Any:
-    """Which answers of ``n`` users are lies, bool[n, size]; the law of `Lies.draw`."""
-    lies = np.zeros((n, law.size), dtype=bool)
-    few = unpack(draws.bits(law.few, n), n)
-    for group, most in ((few, law.most), (~few, law.size - law.most - 1)):
+def _lies(rule: Lies, n: int, draws: Draws) -> Any:
+    """Which answers of ``n`` users are lies, bool[n, size]; the distribution of `Lies.draw`."""
+    lies = np.zeros((n, rule.size), dtype=bool)
+    few = unpack(draws.bits(rule.few, n), n)
+    for group, most in ((few, rule.most), (~few, rule.size - rule.most - 1)):
         users = np.flatnonzero(group)
-        numbers = draws.below(ways(law.size, most), len(users)).astype(np.int64)
+        numbers = draws.below(ways(rule.size, most), len(users)).astype(np.int64)
         left = np.full(len(users), most)
-        for place in range(law.size):
-            without = np.array([ways(law.size - place - 1, m) for m in range(most + 1)])[left]
+        for place in range(rule.size):
+            without = np.array([ways(rule.size - place - 1, m) for m in range(most + 1)])[left]
             chosen = numbers >= without
             numbers -= np.where(chosen, without, 0)
             left -= chosen

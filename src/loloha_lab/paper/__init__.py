@@ -1,1 +1,1 @@
-"""The publication's evaluation: its grid, figures and tables, measured and held against theory."""
+"""The publication's evaluation: its grid, figures and tables, measured and compared with theory."""

@@ -1,4 +1,4 @@
-"""One measurement: a population simulated under one protocol, held against the truth."""
+"""One measurement: a population simulated under one protocol, compared with the truth."""
 
 from __future__ import annotations
 

@@ -70,11 +70,11 @@ def best_test_table(results: Results) -> Table:
     rows: dict[tuple[str, str], dict[str, Any]] = {}
     for row, detection in _detections(results):
         name = row["data_set"], METHODS[row["protocol"]].label
-        areas = results.change_aucs(CurvePoint.of(row))
+        aucs = results.change_aucs(CurvePoint.of(row))
         at = f"ε∞ = {row['eps_inf']:g}"
         entry = rows.setdefault(name, {"data_set": name[0], "protocol": name[1]})
         entry[f"{at}: printed, %"] = 100 * detection.share
-        entry |= {f"{at}: best, T = {t}": area for t, area in zip(REPORTS, areas, strict=True)}
+        entry |= {f"{at}: best, T = {t}": auc for t, auc in zip(REPORTS, aucs, strict=True)}
     return Table(
         "table2-best",
         "Changes by the printed test and by the best one",
@@ -92,12 +92,12 @@ def visibility_table(results: Results) -> Table:
     rows = []
     for point in results.points:
         protocol = results.protocol(point)
-        areas = zip(REPORTS, results.change_aucs(point), strict=True)
+        aucs = zip(REPORTS, results.change_aucs(point), strict=True)
         rows.append(
             {
                 **point.head,
                 "printed test, % of all users": 100 * results.mean(point, "exposed"),
-                **{f"best test, T = {number}": area for number, area in areas},
+                **{f"best test, T = {number}": auc for number, auc in aucs},
                 "ε₂": eps_2(protocol),
             }
         )

@@ -1,4 +1,4 @@
-"""Where the paper and we differ: each correction in words, with its evidence."""
+"""Differences from the paper: each correction in words, with its evidence."""
 
 from __future__ import annotations
 
@@ -110,11 +110,11 @@ SAID = {
         "Maths, section 9.",
     ),
     "truth": Difference(
-        "Which truth an estimate is held against",
+        "Which truth an estimate is compared with",
         "The published code compares every round with the last round's frequencies for three of "
         "the data sets, and clips and renormalises before it does.",
-        "Each round is held against its own truth, the unbiased estimate first and the clipped one "
-        "beside it.",
+        "Each round is compared with its own truth, the unbiased estimate first and the clipped "
+        "one beside it.",
         "Maths, section 10; figures 3a and 3b.",
     ),
     "memo of a bucket": Difference(

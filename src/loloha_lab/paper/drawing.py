@@ -1,4 +1,4 @@
-"""How the figures look: one style, one legend, ticks that can be read, a note below."""
+"""The style of the figures: one legend, ticks that can be read, a note below."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def optimal_g(eps_inf: float, alpha: float, calibration: str) -> int:
 def draw_variances(*, relative: bool = False) -> Figure:
     """Fig. 2: V* of the two-round protocols, under both calibrations.
 
-    ``relative`` to L-OSUE's, curves that nearly coincide can be told apart.
+    ``relative`` to L-OSUE's, curves that nearly coincide can be distinguished.
     """
     caption = "Figure 2. V* over ε∞, for each α" + (", in units of L-OSUE's." if relative else ".")
     note = f"Theory, no data: n = {N}, k = {K} (for L-GRR), c₀ = 1/g."
@@ -151,7 +151,7 @@ def draw_patterns(most: int = 10) -> Figure:
     return figure
 
 
-def draw_areas() -> Figure:
+def draw_aucs() -> Figure:
     """Not in the paper: how surely a change shows, over the reports before and after it."""
     caption = (
         "How surely the best test tells whether a value changed between T reports and T more: "

@@ -117,12 +117,12 @@ def _draw_gain(
 
 
 def draw_agreement(results: Results) -> Figure:
-    """Ratio of measured to expected MSE_avg of every point, and the law of its z."""
+    """Ratio of measured to expected MSE_avg of every point, and the distribution of its z."""
     caption = "Measured over expected MSE of every point, and how the points' z are spread."
     with picture(10.0, 3.8, caption, _note(results)) as figure:
         left, right = figure.subplots(1, 2, width_ratios=[2, 1])
         _draw_ratios(left, results)
-        _draw_law(right, results)
+        _draw_distribution(right, results)
     return figure
 
 
@@ -146,7 +146,7 @@ def _draw_ratios(panel: Axes, results: Results) -> None:
     panel.set_ylabel("measured / expected")
 
 
-def _draw_law(panel: Axes, results: Results) -> None:
+def _draw_distribution(panel: Axes, results: Results) -> None:
     zs = np.array([deviation.z for deviation in results.deviations.values()])
     xs = np.linspace(-LARGEST_Z, LARGEST_Z, 181)
     panel.hist(

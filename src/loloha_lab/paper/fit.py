@@ -1,4 +1,4 @@
-"""How well theory and measurement agree, point by point and over all."""
+"""The fit of theory to measurement, point by point and over all."""
 
 from __future__ import annotations
 

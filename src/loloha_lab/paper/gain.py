@@ -1,4 +1,4 @@
-"""How much one point of the grid gains on another: ratios of measurements, and their errors."""
+"""Gains of one point of the grid over another: ratios of measurements, and their errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which cells there are, and the randomness of each: from its own name, whatever else is run."""
+"""The cells of the grid, and the randomness of each, from its own name."""
 
 from __future__ import annotations
 

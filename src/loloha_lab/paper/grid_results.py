@@ -36,7 +36,7 @@ class Results:
         self.grid = grid
         self.facts = dict(facts)
         self.rows, self.attacks = measurements.rows, measurements.attacks
-        self._areas: dict[CurvePoint, list[float]] = {
+        self._aucs: dict[CurvePoint, list[float]] = {
             CurvePoint.of(row): row["areas"] for row in measurements.changes
         }
         self._series = {CurvePoint.of(row): row for row in measurements.series}
@@ -112,7 +112,7 @@ class Results:
 
     def change_aucs(self, point: CurvePoint) -> list[float]:
         """What the best test sees of a change, after each of `REPORTS` before it and after it."""
-        return self._areas[point]
+        return self._aucs[point]
 
     def together(self, point: CurvePoint, column: str) -> float:
         """A column of the first run of a point, whose rounds were estimated together."""

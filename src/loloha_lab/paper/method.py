@@ -1,4 +1,4 @@
-"""What is compared: the paper's seven rules and two of ours, made from a domain and two budgets."""
+"""The methods compared: the paper's seven and two of ours, from a domain and two budgets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What reports reveal of *when* a value changes: exact losses of patterns, and the best test."""
+"""Losses of patterns of change, exactly, and the best test of *when* a value changes."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def worst_losses(protocol: Protocol, most: int) -> Floats:
     losses = []
     for reports in range(1, most + 1):
         everything = list(itertools.product((0, 1), repeat=reports))
-        laws = np.log(
+        pmfs = np.log(
             [[_sequence(protocol, cells, ys) for ys in everything] for cells in everything]
         )
-        losses.append(float(np.max(laws[:, None, :] - laws[None, :, :])))
+        losses.append(float(np.max(pmfs[:, None, :] - pmfs[None, :, :])))
     return np.array(losses)
 
 
@@ -81,11 +81,11 @@ def change_aucs(protocol: Protocol, reports: Sequence[int] = REPORTS) -> list[fl
     but more ``reports``, which rise, never show less: what is certain after some is not drawn again
     for more.
     """
-    areas: list[float] = []
+    aucs: list[float] = []
     least = 0.5
     for number in reports:
         if least <= SURE:
-            area = change_auc(protocol, number)
-            least = math.nan if area is None else max(least, area.auc)
-        areas.append(least)
-    return areas
+            auc = change_auc(protocol, number)
+            least = math.nan if auc is None else max(least, auc.auc)
+        aucs.append(least)
+    return aucs

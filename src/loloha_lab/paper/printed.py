@@ -1,4 +1,4 @@
-"""What the paper prints, beside ours: its formulas where ours differ, and all its numbers."""
+"""Numbers and formulas that the paper prints, beside ours where they differ."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ def exact_exceedance(protocol: Protocol, n: int, bound: float) -> float:
     """Chance that the estimate of a value nobody holds is off by ``bound`` or more."""
     from scipy.stats import binom
 
-    reach = n * protocol.contrast * bound
+    width = n * protocol.contrast * bound
     centre = n * protocol.q_star
-    above = binom.sf(math.ceil(centre + reach) - 1, n, protocol.q_star)
-    below = binom.cdf(math.floor(centre - reach), n, protocol.q_star)
+    above = binom.sf(math.ceil(centre + width) - 1, n, protocol.q_star)
+    below = binom.cdf(math.floor(centre - width), n, protocol.q_star)
     return float(above + below)
 
 
@@ -102,7 +102,7 @@ def quoted_table(results: Results | None) -> Table:
         "The paper's printed numbers beside ours",
         quotes,
         "Figures 2 to 4 print no numbers; what the text says of them stands above each figure. "
-        "Printed formulas are held against measurements below. "
+        "Printed formulas are compared with measurements below. "
         + (data_note(results) if results else "No data."),
     )
 

@@ -1,4 +1,4 @@
-"""What the page says of each figure and table: the paper's claim, what was found, the pictures."""
+"""Sections of the page: for each figure and table the paper's claim and the result."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _table2(results: Results) -> Section:
         "RAPPOR or L-OSUE from one report before and one after, nearly for certain at large k, and "
         "one of L-GRR under the tight calibration after some tens. Of LOLOHA, whose symbols are "
         "few, it sees far less, however many reports there are.",
-        {"table2-areas": exact_figures.draw_areas()},
+        {"table2-areas": exact_figures.draw_aucs()},
         [
             change_tables.exposure_table(results),
             change_tables.best_test_table(results),

@@ -156,7 +156,7 @@ def uniform_table(results: Results) -> Table:
         rows,
         f"Published calibration (ours: tight), up to ε∞ = {max(grid.eps_inf):g}. Single rounds are "
         "clipped and renormalised, as the paper's, or projected to shares as series are; filter "
-        "and smoother estimate rounds together, in the first run. dBitFlipPM is held against "
+        "and smoother estimate rounds together, in the first run. dBitFlipPM is compared with "
         "uniform buckets. " + data_note(results),
     )
 

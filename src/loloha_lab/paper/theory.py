@@ -1,4 +1,4 @@
-"""What theory expects of each measurement, and how far a measurement lies from it."""
+"""Theory of each measurement, and how far a measurement lies from it."""
 
 from __future__ import annotations
 

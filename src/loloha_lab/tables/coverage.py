@@ -1,7 +1,7 @@
-"""How often intervals hold the truth, exactly: ``python -m loloha_lab.tables.coverage`` lists it.
+"""Exact coverage of intervals: ``python -m loloha_lab.tables.coverage`` lists it.
 
-The table of ``docs/intervals.md``. Nothing is drawn: the law of a count is that of a sum of two
-binomials, of users who hold the value and of users who do not.
+The table of ``docs/intervals.md``. Nothing is drawn: the distribution of a count is that of a sum
+of two binomials, of users who hold the value and of users who do not.
 """
 
 from __future__ import annotations
@@ -77,11 +77,11 @@ def coverage(
     counts = list(users)
     chances = []
     for some in counts:
-        first, law = _of_sample(n, some, reached, p, q)
-        of = slice(first, first + len(law))
+        first, pmf = _of_sample(n, some, reached, p, q)
+        of = slice(first, first + len(pmf))
         # Ends are rounded: an end that is the frequency holds it.
         inside = (low[of] <= some / n + 1e-12) & (some / n - 1e-12 <= high[of])
-        chances.append(float(law[inside].sum()))
+        chances.append(float(pmf[inside].sum()))
     return Coverage(counts, np.array(chances))
 
 
@@ -117,9 +117,9 @@ def _down(chance: float) -> str:
 
 
 def _of_sample(n: int, users: int, reached: int, p: float, q: float) -> tuple[int, Floats]:
-    """Law of the support among ``reached`` of n users, ``users`` of whom hold the value."""
+    """Pmf of the support among ``reached`` of n users, ``users`` of whom hold the value."""
     if reached == n:
-        return _law(n, users, p, q)
+        return _pmf(n, users, p, q)
     logs = _factorials(n)
     some = np.arange(max(0, users - (n - reached)), min(users, reached) + 1)
     drawn = np.exp(
@@ -127,13 +127,13 @@ def _of_sample(n: int, users: int, reached: int, p: float, q: float) -> tuple[in
     )
     total = np.zeros(reached + 1)
     for ours in some[drawn > NEGLIGIBLE].tolist():
-        first, law = _law(reached, ours, p, q)
-        total[first : first + len(law)] += drawn[ours - some[0]] * law
+        first, pmf = _pmf(reached, ours, p, q)
+        total[first : first + len(pmf)] += drawn[ours - some[0]] * pmf
     return 0, total
 
 
-def _law(n: int, users: int, p: float, q: float) -> tuple[int, Floats]:
-    """Its smallest likely value, and the law from there on."""
+def _pmf(n: int, users: int, p: float, q: float) -> tuple[int, Floats]:
+    """Its smallest likely value, and the distribution from there on."""
     (first, ours), (second, others) = _binomial(users, p), _binomial(n - users, q)
     return first + second, np.convolve(ours, others)
 

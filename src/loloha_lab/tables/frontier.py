@@ -70,7 +70,7 @@ def _memo() -> Iterable[Section]:
                 f"{eps_2(usual):.4g}",
             ]
         )
-        shows.append([f"{eps_inf:g}, {g}", *(_area(protocol) for protocol in (apart, usual, bare))])
+        shows.append([f"{eps_inf:g}, {g}", *(_auc(protocol) for protocol in (apart, usual, bare))])
     yield (
         "The cap of jointly drawn permanent responses, eps_1 = eps_inf / 2",
         (
@@ -100,7 +100,7 @@ def _memo() -> Iterable[Section]:
     )  # fmt: skip
 
 
-def _area(protocol: Protocol) -> str:
+def _auc(protocol: Protocol) -> str:
     shown = change_auc(protocol, 10)
     return "-" if shown is None else f"{shown.auc:.2f}"
 

@@ -1,4 +1,4 @@
-"""What estimating rounds together gains: ``python -m loloha_lab.tables.series`` measures it.
+"""The gain of estimating rounds together: ``python -m loloha_lab.tables.series``.
 
 The tables of ``docs/series-table.md``: errors of single rounds over those of series, how often 95 %
 intervals hold the truth, and alarms beside how many are stated.

@@ -1,4 +1,4 @@
-"""What local privacy costs, and what a memo of cells saves: ``python -m loloha_lab.tables.trust``.
+"""The price of local privacy, and the gain of memos: ``python -m loloha_lab.tables.trust``.
 
 The tables of ``docs/local-or-central.md``; exact but for the budgets, which are of simulated users.
 """
@@ -15,9 +15,9 @@ from loloha.planning import limits, plan
 from loloha.population import supports
 from loloha.protocols import OLOLOHA, RAPPOR, BiLOLOHA
 from loloha.server.variance import variance
+from loloha_lab.guarantees.compared_method import EPS_1, EPS_INF, LOSS, WINDOW
+from loloha_lab.guarantees.method_score import BROWSERS, populations
 from loloha_lab.paper.workload import WORKLOADS
-from loloha_lab.promises.entrant import EPS_1, EPS_INF, LOSS, WINDOW
-from loloha_lab.promises.promise_score import BROWSERS, populations
 from loloha_lab.tables import markdown
 
 K = 96

@@ -1,4 +1,4 @@
-"""What decoding a window by likelihood gains: ``python -m loloha_lab.tables.window`` measures it.
+"""The gain of decoding a window by likelihood: ``python -m loloha_lab.tables.window``.
 
 The table of ``docs/frontier.md``; equal seeds give equal figures, with numba or without.
 """

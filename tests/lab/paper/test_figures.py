@@ -176,7 +176,7 @@ AREAS = {
 @pytest.mark.long
 def test_the_figure_of_areas_is_the_table_of_the_maths(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exact_figures, "STRETCHES", (1, 2, 10, 30))
-    figure = exact_figures.draw_areas()
+    figure = exact_figures.draw_aucs()
     assert any("no data" in text.get_text() for text in figure.texts)
     panels = dict(zip((1.0, 2.0, 4.0), figure.axes, strict=True))
     for (eps_inf, key, calibration), wanted in AREAS.items():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import loloha
-from loloha.privacy.roc import Area
+from loloha.privacy.roc import AUC
 from loloha_lab.paper import pattern
 from loloha_lab.paper.gain import Ratio, mean_ratio, ratio_of
 from loloha_lab.paper.pattern import change_aucs
@@ -47,7 +47,7 @@ def test_more_reports_never_show_less() -> None:
 
 def test_bounds_never_show_less_though_they_fall(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = {1: 0.4, 2: 0.7, 3: 0.6, 5: 0.8}
-    monkeypatch.setattr(pattern, "change_auc", lambda _, reports: Area(drawn[reports], 0.1))
+    monkeypatch.setattr(pattern, "change_auc", lambda _, reports: AUC(drawn[reports], 0.1))
     found = change_aucs(loloha.LGRR(k=3, eps_inf=2.0, eps_1=1.0), tuple(drawn))
     assert found == [0.5, 0.7, 0.7, 0.8]
 

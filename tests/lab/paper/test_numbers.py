@@ -395,7 +395,7 @@ def test_areas_are_those_of_an_attacked_population(
     protocol = METHODS[LABELS[label]].build(
         facts.k, eps_inf, alpha, calibration, buckets=facts.buckets
     )
-    found = change(protocol, reports, n=500, rng=3).area
+    found = change(protocol, reports, n=500, rng=3).auc_with_error
     told = float(row[head.index(f"best test, T = {reports}")])
     assert abs(told - found.auc) < 6 * max(found.error, 0.004), (told, found)
 

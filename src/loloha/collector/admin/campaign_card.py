@@ -1,4 +1,4 @@
-"""What a page of admins shows of a campaign."""
+"""The card of a campaign on the admin page."""
 
 from __future__ import annotations
 

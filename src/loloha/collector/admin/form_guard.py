@@ -1,4 +1,4 @@
-"""What requests for pages of admins must pass beside those for anything else."""
+"""Checks of requests for the admin page: origin, session and form token."""
 
 from __future__ import annotations
 

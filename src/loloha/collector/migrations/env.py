@@ -1,4 +1,4 @@
-"""What alembic runs: the migrations, within the transaction that `upgrade` began."""
+"""The environment of alembic: migrations run in the transaction that `upgrade` began."""
 
 from alembic import context
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from loloha.collector.commit_cost import CELLS
 from loloha.collector.store import statement
 from loloha.collector.store.schema import cell, waiting_cell
-from loloha.collector.work import CELLS
 
 if TYPE_CHECKING:
     import sqlalchemy as sql

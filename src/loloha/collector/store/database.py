@@ -95,8 +95,7 @@ class Database:
             path = Path(self.url.database or "")
             if not path.parent.is_dir():
                 raise StoreError(
-                    "store must be in a folder that exists, its folder does not; make it, or "
-                    "correct the path"
+                    "store must be in an existing folder; make the folder, or correct the path"
                 )
             if not is_ready:
                 must_be_database(path)

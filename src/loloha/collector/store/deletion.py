@@ -1,4 +1,4 @@
-"""What is to go is deleted in bounded batches, a transaction each: cut off anywhere, it goes on."""
+"""Deletion in bounded batches, a transaction each: an interrupted one goes on later."""
 
 from __future__ import annotations
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sql
 
+from loloha.collector.commit_cost import CELLS
 from loloha.collector.store import schema
 from loloha.collector.store.counts import pack_part
 from loloha.collector.store.record import ACCEPTED, DUPLICATES, LOGGED, WAITING
 from loloha.collector.store.statement import IS_SHOWN, OUTCOMES, by_first
-from loloha.collector.work import CELLS
 from loloha.errors import StoreError
 from loloha.wire import Refusal
 
@@ -34,7 +34,7 @@ def put(store: Store, stored: StoredCampaign, tallied: RoundTally, now: float) -
         if before.get(ACCEPTED, 0) > before.get(LOGGED, 0):
             raise StoreError(
                 f"store must have counted no reports of round {tallied.round} itself, it has: "
-                "devices reach a collector that counts; lead them to those that only append"
+                "devices reach a collector that counts; point them to collectors that only append"
             )
         published = before.get(ACCEPTED, 0) - before.get(WAITING, 0)
         n = tallied.tally.n

@@ -1,4 +1,4 @@
-"""What is known of each campaign at a glance: for those who watch a collector."""
+"""An overview of campaigns and their rounds, for those who watch a collector."""
 
 from __future__ import annotations
 

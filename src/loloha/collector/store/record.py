@@ -1,4 +1,4 @@
-"""What one commit does: checks each report against the guard and adds the new ones to the sums."""
+"""One commit: each report is checked against the replay guard, new ones are added to counts."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from loloha.collector.commit_cost import by_round
 from loloha.collector.guard import Seen, pack
 from loloha.collector.life import NEW, Life
 from loloha.collector.store import statement
@@ -18,7 +19,6 @@ from loloha.collector.store.schema import cell, waiting_cell
 from loloha.collector.store.segment import Opened, catch_up, load
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import DUPLICATE, Submission, count_codes
-from loloha.collector.work import by_round
 from loloha.report import LARGEST_ROUND
 from loloha.wire import Refusal
 from loloha.wire.refusal import REASONS
@@ -85,10 +85,10 @@ class Recorder:
         self._fresh.clear()
         self.lives |= self._changed
         self._changed.clear()
-        rows = sum(guard.guard.room for guard in self._guards.values())
+        rows = sum(guard.guard.capacity for guard in self._guards.values())
         while rows > self.most_rows and len(self._guards) > 1:
             _, dropped = self._guards.popitem(last=False)
-            rows -= dropped.guard.room
+            rows -= dropped.guard.capacity
 
     def read_lives(self, connection: sql.Connection) -> None:
         """Learn where campaigns are in their lives."""

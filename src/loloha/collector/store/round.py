@@ -1,4 +1,4 @@
-"""What happened in one round."""
+"""The numbers of one round: reports, duplicates, conflicts, refusals, opt-outs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a PostgreSQL database can hold a store, asked before anything is written to it."""
+"""Checks of a PostgreSQL server before a store is written to it."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def must_be_database(path: Path) -> None:
     if not path.exists():
         return
     if not path.is_file():
-        raise _other("something that is no file")
+        raise _other("something other than a file")
     # Opening it tells why it cannot be read.
     with suppress(OSError), path.open("rb") as file:
         if file.read(len(_MAGIC)) not in (b"", _MAGIC):
-            raise _other("a file that is no SQLite database")
+            raise _other("a file that is not an SQLite database")
 
 
 def must_be_ours(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Whether the files that SQLite keeps beside a store belong to it, seen before any is opened.
+"""Checks that the files which SQLite keeps beside a store belong to it, before any is opened.
 
 A write-ahead log does not name its database: beside a restored backup SQLite would write its pages
 over others. So each transaction of ours counts up a number on the first page: that of the file must

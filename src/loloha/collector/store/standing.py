@@ -1,4 +1,4 @@
-"""How campaigns stand, for who administers them: state, newest report, and reports by outcome."""
+"""Campaigns for their admins: state, newest report, and reports by outcome."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class Store(Tenure):
                 if epoch < 0:
                     raise StoreError(
                         "store must be whole, a copy into it was not finished; run `loloha store "
-                        "copy` again, which goes on with it"
+                        "copy` again to finish it"
                     )
             if take_over:
                 self.take_over()

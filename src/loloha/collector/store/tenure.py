@@ -1,4 +1,4 @@
-"""Who writes to a store, since when, and whether it can be written."""
+"""The collector that writes to a store, since when, and whether it can be written."""
 
 from __future__ import annotations
 

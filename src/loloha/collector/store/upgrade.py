@@ -1,4 +1,4 @@
-"""Brings a database to the newest version of the tables, by ordered migrations."""
+"""Upgrade of a database to the newest version of the tables, by ordered migrations."""
 
 from __future__ import annotations
 

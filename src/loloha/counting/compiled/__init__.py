@@ -1,6 +1,6 @@
 """Loops that NumPy cannot run at full speed, compiled by numba where it is installed.
 
-Each function here has a twin in plain NumPy, in the module that calls it; both give the same
+Each function here is also written in plain NumPy, in the module that calls it; both give the same
 numbers, so nothing but time depends on which one runs.
 """
 

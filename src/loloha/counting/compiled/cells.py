@@ -1,4 +1,4 @@
-"""Which memo cells a population visits, and the symbols of its hashes."""
+"""Memo cells that a population visits, and the symbols of its hashes."""
 
 from __future__ import annotations
 

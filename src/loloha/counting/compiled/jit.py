@@ -1,4 +1,4 @@
-"""How every loop of this package is compiled."""
+"""The decorator that compiles all loops of this package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a population's values to what the server gets in each round, with the law of the clients.
+"""Samplers: from a population's values to counts and reports, distributed as by clients.
 
 `sample` gives counts and `sample_reports` the reports themselves, by code for the exact class of
 the protocol's encoding; an encoding that brings none, or a protocol that takes a step of its own,
@@ -37,7 +37,7 @@ Sampler = Callable[[Any, Chain, Visits, Draws, Progress], tuple[Ints, Iterator[I
 """Gives how many first-round answers each user has drawn, and the counts of each round."""
 
 Reporter = Callable[[Any, Chain, Visits, Draws], Iterator[Reports]]
-"""Gives the reports of each round, with the same draws and the same law."""
+"""Gives the reports of each round, with the same draws and the same distribution."""
 
 for_encoding(COUNTS.name, Symbols, Hashed)(sample_symbols)
 for_encoding(COUNTS.name, OneHot, SampledBuckets)(sample_bits)

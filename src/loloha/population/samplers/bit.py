@@ -15,7 +15,7 @@ from loloha.population.samplers.draws import Draws
 from loloha.population.samplers.sample import Chain, Progress, Reports
 from loloha.population.samplers.visits import Block, Visits, merge
 
-# Words of memoised bits, or sampled buckets, that are held at once.
+# Words of memoised bits, or sampled buckets, that are in memory at once.
 WORDS_AT_ONCE = 1 << 22
 
 
@@ -23,8 +23,8 @@ def sample_bits(
     encoding: Any, chain: Chain, visits: Visits, draws: Draws, progress: Progress
 ) -> tuple[Ints, Iterator[Ints]]:
     """A row of memoised bits for each cell; the fresh bits only as counts."""
-    # Bits are independent, so two things need only be counted, with the same joint law: answers
-    # that are reported once, and the second round of all answers.
+    # Bits are independent, so two things need only be counted, with the same joint distribution:
+    # answers that are reported once, and the second round of all answers.
     if not encoding.key_bits:
         ones = _one_hot(visits, encoding.k, chain.first, draws, progress)
         return visits.per_user, iter(_fresh(ones, visits.present[:, None], chain, draws))

@@ -1,4 +1,4 @@
-"""What a simulated population draws: arrays of exact Bernoulli bits, integers and counts."""
+"""Random draws of a simulated population: arrays of exact Bernoulli bits, integers, counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a population holds over all rounds, checked, and prepared for many simulations."""
+"""The histories of a population, checked, and prepared for many simulations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every sampler is given and gives back."""
+"""The arguments and the result of every sampler."""
 
 from __future__ import annotations
 

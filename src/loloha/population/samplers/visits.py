@@ -1,4 +1,4 @@
-"""Which values each user ever holds: what a simulation needs to know of a population, once."""
+"""The values that each user ever has, as a simulation needs them, computed once."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""How surely a change of value shows: the best test of so many reports before and after it.
+"""The AUC of the best test of a change of value, by the reports before and after it.
 
 The value stayed, or moved to another one; T reports before and T after are seen. The server knows
 the rules, the user's key, and which reports are of which stretch; of the values it knows that all
-are equally likely beforehand. Every area is that of the best test of such a server, or an upper
+are equally likely beforehand. Every AUC is that of the best test of such a server, or an upper
 bound of it: where cases are drawn, four standard errors are added, and where a domain is large the
 server is told of some values that the user's is among them. A server that knows more sees more.
 """
@@ -21,7 +21,7 @@ from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols, 
 from loloha.encodings.part import CHANGE, FRESH_CHANGE
 from loloha.privacy.change import bits, buckets, symbols, unmemoised
 from loloha.privacy.change.known_key import CellChannels, CellSizes
-from loloha.privacy.roc import Area
+from loloha.privacy.roc import AUC
 from loloha.protocols import Protocol
 
 LONGEST_STRETCH = 1_000_000
@@ -33,7 +33,7 @@ _KEYS_AT_MOST = 1 << 20
 
 
 @lru_cache(maxsize=256)
-def change_auc(protocol: Protocol, reports: int) -> Area | None:
+def change_auc(protocol: Protocol, reports: int) -> AUC | None:
     """How surely the best test sees whether a value changed between two stretches of reports.
 
     Parameters
@@ -44,7 +44,7 @@ def change_auc(protocol: Protocol, reports: int) -> Area | None:
 
     Returns
     -------
-    Area or None
+    AUC or None
         Of the best test of a server that knows the key and takes all values as equally likely;
         where ``bound`` is set, at least that. The same for the same arguments: what is drawn has a
         fixed seed. None for encodings from elsewhere.
@@ -56,12 +56,12 @@ def change_auc(protocol: Protocol, reports: int) -> Area | None:
     """
     reports = checks.integer("reports", reports, 1, LONGEST_STRETCH, "count those of one stretch")
     part = CHANGE if protocol.longitudinal else FRESH_CHANGE
-    find: Callable[[Protocol, int], Area | None] | None = part.of(protocol.encoding)
+    find: Callable[[Protocol, int], AUC | None] | None = part.of(protocol.encoding)
     return None if find is None else find(protocol, reports)
 
 
 @lru_cache(maxsize=256)
-def worst_key(protocol: Protocol) -> tuple[Area, bool] | None:
+def worst_key(protocol: Protocol) -> tuple[AUC, bool] | None:
     """How surely ever more reports show a change under the hash key that shows it most."""
     if not protocol.encoding.keyed or not protocol.g or not protocol.longitudinal:
         return None
@@ -69,12 +69,12 @@ def worst_key(protocol: Protocol) -> tuple[Area, bool] | None:
     if cells.unseen == 1:
         return symbols.limit(chain, cells), True
     rows = np.unique(np.sort(cells.sizes, axis=1), axis=0)
-    areas = [symbols.limit(chain, CellSizes(row[None], cells.values, np.ones(1))) for row in rows]
-    return max(areas, key=lambda area: area.auc), cells.drawn
+    aucs = [symbols.limit(chain, CellSizes(row[None], cells.values, np.ones(1))) for row in rows]
+    return max(aucs, key=lambda auc: auc.auc), cells.drawn
 
 
 @lru_cache(maxsize=256)
-def link_auc(protocol: Protocol, reports: int) -> Area | None:
+def link_auc(protocol: Protocol, reports: int) -> AUC | None:
     """How surely the best test sees that two stretches of reports come from one user.
 
     Against two users who hold different values; the value of one user stays. (Users who may hold
@@ -89,14 +89,14 @@ def link_auc(protocol: Protocol, reports: int) -> Area | None:
     if apart is None or not protocol.longitudinal or not encoding.keyed:
         # Two users' memos are as independent as those of two values.
         return apart
-    alike, keys = Area(1.0, 0.0), _keys(encoding)
+    alike, keys = AUC(1.0, 0.0), _keys(encoding)
     if keys <= _KEYS_AT_MOST:
         if protocol.g:
             alike = _symbols(protocol, reports, users=True)
         else:
-            alike = buckets.area(protocol, users=True)
-    # Users of different keys are told apart for certain.
-    return Area(1 - (1 - alike.auc) / keys, alike.error / keys, alike.bound)
+            alike = buckets.auc(protocol, users=True)
+    # Users of different keys are distinguished for certain.
+    return AUC(1 - (1 - alike.auc) / keys, alike.error / keys, alike.bound)
 
 
 def _keys(encoding: Encoding) -> float:
@@ -107,46 +107,46 @@ def _keys(encoding: Encoding) -> float:
 
 
 @for_encoding(CHANGE.name, Symbols, Hashed)
-def _symbols(protocol: Protocol, reports: int, *, users: bool = False) -> Area:
+def _symbols(protocol: Protocol, reports: int, *, users: bool = False) -> AUC:
     chain, cells = CellChannels.of(protocol), CellSizes.of(protocol)
     most = symbols.limit(chain, cells, users=users)
     if chain.certain or cells.unseen == 1:
         return most
-    return _below(most, reports, lambda: symbols.area(chain, cells, reports, users=users))
+    return _below(most, reports, lambda: symbols.auc(chain, cells, reports, users=users))
 
 
 @for_encoding(CHANGE.name, OneHot)
-def _memoised_bits(protocol: Protocol, reports: int) -> Area:
-    most = buckets.area(protocol)
+def _memoised_bits(protocol: Protocol, reports: int) -> AUC:
+    most = buckets.auc(protocol)
     if protocol.second_channel is None or not protocol.second_channel.q:
         return most
-    return _below(most, reports, lambda: bits.area(protocol, reports))
+    return _below(most, reports, lambda: bits.auc(protocol, reports))
 
 
 @for_encoding(CHANGE.name, SampledBuckets)
-def _buckets(protocol: Protocol, reports: int) -> Area:
-    return buckets.area(protocol)
+def _buckets(protocol: Protocol, reports: int) -> AUC:
+    return buckets.auc(protocol)
 
 
 @for_encoding(FRESH_CHANGE.name, Symbols)
-def _plain_symbols(protocol: Protocol, reports: int) -> Area:
+def _plain_symbols(protocol: Protocol, reports: int) -> AUC:
     most = unmemoised.bound(protocol, reports)
     return _below(most, reports, lambda: _symbols(protocol, reports))
 
 
 @for_encoding(FRESH_CHANGE.name, OneHot)
-def _one_round_bits(protocol: Protocol, reports: int) -> Area:
+def _one_round_bits(protocol: Protocol, reports: int) -> AUC:
     most = unmemoised.bound(protocol, reports)
-    return _below(most, reports, lambda: bits.area(protocol, reports))
+    return _below(most, reports, lambda: bits.auc(protocol, reports))
 
 
 @for_encoding(FRESH_CHANGE.name, Hashed)
-def _one_round_hashes(protocol: Protocol, reports: int) -> Area:
+def _one_round_hashes(protocol: Protocol, reports: int) -> AUC:
     most = unmemoised.bound(protocol, reports)
     return _below(most, reports, lambda: unmemoised.hashes(protocol, reports))
 
 
-def _below(most: Area, reports: int, find: Callable[[], Area]) -> Area:
+def _below(most: AUC, reports: int, find: Callable[[], AUC]) -> AUC:
     """What is found of so many reports, which is no more than is known of ever more of them."""
     if reports > _LIMIT:
         return most._replace(bound=True)

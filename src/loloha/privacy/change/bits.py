@@ -1,4 +1,4 @@
-"""How surely a change shows where every value has a bit of its own."""
+"""The AUC of a change where every value has a bit of its own."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from loloha.privacy.likelihood import BitTables, binomial, bit_tables, log_own, second_bits
-from loloha.privacy.roc import Area, best_area
+from loloha.privacy.roc import AUC, best_auc
 from loloha.protocols import Protocol
 
 if TYPE_CHECKING:
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 _SEED = 12
 _FEWEST, _MOST = 1 << 11, 1 << 15
-# Bits that are drawn of all cases of a kind, and pairs of counts that are told apart instead.
+# Bits that are drawn of all cases of a kind, and pairs of counts that are distinguished instead.
 _NUMBERS, _PAIRS_AT_MOST = 1 << 19, 1 << 8
 # Values that are looked at of a larger domain.
 _VALUES = 1 << 7
 
 
-def area(protocol: Protocol, reports: int) -> Area:
+def auc(protocol: Protocol, reports: int) -> AUC:
     """Of the best test of so many reports before and after a change."""
     cases = _Cases(protocol, reports)
     few = (reports + 1) ** 2 <= _PAIRS_AT_MOST
@@ -32,7 +32,7 @@ def area(protocol: Protocol, reports: int) -> Area:
     # Each case stands for both kinds, as likely as it is under either.
     with np.errstate(over="ignore"):
         stayed = 1 / (1 + np.exp(np.stack(ratios, axis=1)))
-    return best_area(stayed, 1 - stayed, drawn=True)
+    return best_auc(stayed, 1 - stayed, drawn=True)
 
 
 class _Cases:
@@ -83,8 +83,8 @@ class _Cases:
         if not bits:
             return 0.0
         # Between which of these scores each bit's lies: as if it were one of the two, which of them
-        # being as likely as keeps both laws. That shows more, if anything.
-        stayed, apart = (law.ravel() for law in self._other())
+        # being as likely as keeps both distributions. That shows more, if anything.
+        stayed, apart = (pmf.ravel() for pmf in self._other())
         scores = self.tables.common.ravel()
         order = np.argsort(scores)
         steps = np.cumsum((stayed + apart)[order]) / 2
@@ -100,9 +100,9 @@ class _Cases:
             weights = apart
         else:
             weights, share = stayed, share * np.exp(scores - grid[high])
-        law = np.bincount(low, weights=weights * (1 - share), minlength=len(grid))
-        law += np.bincount(high, weights=weights * share, minlength=len(grid))
-        drawn = self.rng.multinomial(bits, law / law.sum(), size=cases)
+        pmf = np.bincount(low, weights=weights * (1 - share), minlength=len(grid))
+        pmf += np.bincount(high, weights=weights * share, minlength=len(grid))
+        drawn = self.rng.multinomial(bits, pmf / pmf.sum(), size=cases)
         return drawn @ grid
 
     def by_pair(self, moved: bool) -> Any:
@@ -115,8 +115,8 @@ class _Cases:
         owned = (
             [np.outer(own, none), np.outer(none, own)] if moved else [self._together(self.memo[0])]
         )
-        for law in owned:
-            place = self.rng.choice(pairs, size=cases, p=law.ravel() / law.sum())
+        for pmf in owned:
+            place = self.rng.choice(pairs, size=cases, p=pmf.ravel() / pmf.sum())
             counts[np.arange(cases), place] += 1
         before, after = np.divmod(np.arange(pairs), self.reports + 1)
         shape = counts.shape
@@ -129,17 +129,17 @@ class _Cases:
         return scores + counts @ self.tables.common.ravel()
 
     def _alone(self, p: float) -> Floats:
-        """Law of how often a bit is sent as 1, if its memo is set with this chance."""
+        """Distribution of how often a bit is sent as 1, if its memo is set with this chance."""
         one, zero = (binomial(self.reports, sent, 1 - sent) for sent in self.second)
-        law: Floats = p * one + (1 - p) * zero
-        return law
+        pmf: Floats = p * one + (1 - p) * zero
+        return pmf
 
     def _together(self, p: float) -> Array:
         one, zero = (binomial(self.reports, sent, 1 - sent) for sent in self.second)
-        law: Array = p * np.outer(one, one) + (1 - p) * np.outer(zero, zero)
-        return law
+        pmf: Array = p * np.outer(one, one) + (1 - p) * np.outer(zero, zero)
+        return pmf
 
     def _other(self) -> tuple[Any, Any]:
-        """Law of a bit of neither value: if the value stayed, and if it moved."""
+        """Distribution of a bit of neither value: if the value stayed, and if it moved."""
         none = self._alone(self.memo[1])
         return self._together(self.memo[1]), np.outer(none, none)

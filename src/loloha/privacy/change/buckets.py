@@ -1,4 +1,4 @@
-"""How surely a change shows where memoised bits are sent as they are: one repetition tells all.
+"""The AUC of a change where memoised bits are sent unchanged: one repetition shows all.
 
 Another answer proves a change, and an answer that is repeated tells of the value. Buckets hold so
 many values, or one more; how many of either kind are sampled, and how many of these are 1, is all
@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from loloha.privacy.roc import Area, best_area
+from loloha.privacy.roc import AUC, best_auc
 from loloha.protocols import Protocol
 
 if TYPE_CHECKING:
     from loloha.arrays import Floats, Ints
 
-# Answers that are told apart; of more the memo is taken to be known.
+# Answers that are distinguished; of more the memo is taken to be known.
 _ANSWERS_AT_MOST = 1 << 19
 # Standard deviations beyond which nothing is sampled.
-_REACH = 12
+DEVIATIONS = 12
 # Stands for a chance of 0 where it is divided by.
 _LEAST = 1e-120
 
@@ -69,32 +69,32 @@ def likelihoods(
     return alone * once / k, alone * np.maximum(moved, 0.0) / (k * (k - 1.0))
 
 
-def area(protocol: Protocol, *, users: bool = False) -> Area:
+def auc(protocol: Protocol, *, users: bool = False) -> AUC:
     """Of the best test of a report before and one after, key included; ``users``: of one or two."""
     # Two users hold different values, and sampled the same buckets.
     buckets = Buckets.of(protocol)
     large, weight = _sampled(protocol, buckets)
     size: int = protocol.encoding.size  # type: ignore[attr-defined]
     if float(((large + 1.0) * (size - large + 1.0)).sum()) > _ANSWERS_AT_MOST:
-        return Area(1.0, 0.0, bound=True) if users else _memo_known(protocol, large, weight)
-    laws = []
+        return AUC(1.0, 0.0, bound=True) if users else _memo_known(protocol, large, weight)
+    pmfs = []
     for m, chance in zip(large.tolist(), weight.tolist(), strict=True):
         ones = np.arange(size - m + 1)[:, None], np.arange(m + 1)[None]
         ways = _log_ways(size - m)[:, None] + _log_ways(m)[None] + math.log(chance)
-        laws.append(likelihoods(protocol, (size - m, m), ones, ways, users=users))
+        pmfs.append(likelihoods(protocol, (size - m, m), ones, ways, users=users))
     stayed, moved = (
-        np.concatenate([law.ravel() for law in kind]) for kind in zip(*laws, strict=True)
+        np.concatenate([pmf.ravel() for pmf in kind]) for kind in zip(*pmfs, strict=True)
     )
     return _proven(stayed, moved)
 
 
-def _proven(stayed: Floats, moved: Floats) -> Area:
+def _proven(stayed: Floats, moved: Floats) -> AUC:
     """What is not repeated is a move."""
     rest = max(0.0, 1 - float(moved.sum()))
-    return best_area(np.append(stayed, 0.0)[None], np.append(moved, rest)[None])
+    return best_auc(np.append(stayed, 0.0)[None], np.append(moved, rest)[None])
 
 
-def _memo_known(protocol: Protocol, large: Ints, weight: Floats) -> Area:
+def _memo_known(protocol: Protocol, large: Ints, weight: Floats) -> AUC:
     """At most: as if the server saw the memo itself."""
     k, buckets = protocol.k, Buckets.of(protocol)
     size: int = protocol.encoding.size  # type: ignore[attr-defined]
@@ -111,14 +111,14 @@ def _sampled(protocol: Protocol, buckets: Buckets) -> tuple[Ints, Floats]:
     size: int = protocol.encoding.size  # type: ignore[attr-defined]
     small, large = buckets.number
     mean = size * large / (small + large)
-    reach = _REACH * math.sqrt(mean * small / (small + large) + 1)
-    least = max(0, size - small, math.floor(mean - reach))
-    numbers = np.arange(least, min(size, large, math.ceil(mean + reach)) + 1)
+    width = DEVIATIONS * math.sqrt(mean * small / (small + large) + 1)
+    least = max(0, size - small, math.floor(mean - width))
+    numbers = np.arange(least, min(size, large, math.ceil(mean + width)) + 1)
     below = numbers[:-1].astype(float)
     steps = (large - below) * (size - below) / ((below + 1) * (small - size + below + 1))
     logs = np.append(0.0, np.cumsum(np.log(steps)))
-    law = np.exp(logs - logs.max())
-    return numbers, law / law.sum()
+    pmf = np.exp(logs - logs.max())
+    return numbers, pmf / pmf.sum()
 
 
 def _log_ways(n: int) -> Any:

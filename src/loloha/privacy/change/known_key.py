@@ -1,4 +1,4 @@
-"""What a server that knows the key looks at: how symbols are drawn, and how full each cell is."""
+"""The cells of a known hash key: how symbols are drawn, and how many values each has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How likely reports of symbols are if the value stayed, and if it moved: plain or hashed ones.
+"""Likelihoods of reported symbols, plain or hashed, with and without a change of value.
 
 The key is known, and with it how many values each cell holds. That is all that matters of it.
 """
@@ -13,7 +13,7 @@ import numpy as np
 
 from loloha.privacy.change.known_key import CERTAIN, CellChannels, CellSizes
 from loloha.privacy.likelihood import AT_ONCE
-from loloha.privacy.roc import Area, best_area
+from loloha.privacy.roc import AUC, best_auc
 
 if TYPE_CHECKING:
     from loloha.arrays import Array
@@ -26,7 +26,7 @@ _FEWEST, _MOST = 1 << 9, 1 << 15
 _DENSE = 64
 
 
-def area(chain: CellChannels, cells: CellSizes, reports: int, *, users: bool = False) -> Area:
+def auc(chain: CellChannels, cells: CellSizes, reports: int, *, users: bool = False) -> AUC:
     """Of the best test of so many reports before and after a move; ``users``: of one or two."""
     # Two users hold different values, under one key.
     if chain.certain:
@@ -39,10 +39,10 @@ def area(chain: CellChannels, cells: CellSizes, reports: int, *, users: bool = F
     return _drawn(chain, cells, reports, users)
 
 
-def limit(chain: CellChannels, cells: CellSizes, *, users: bool = False) -> Area:
+def limit(chain: CellChannels, cells: CellSizes, *, users: bool = False) -> AUC:
     """Of ever more reports: both memos are known in the end. No number of reports shows more."""
     if cells.unseen == 1:
-        return Area(1.0, 0.0, bound=True)
+        return AUC(1.0, 0.0, bound=True)
     rows = len(cells.weight)
     times = chain.g if cells.sizes is None else 1
     symbols = np.arange(chain.g // times)[None, :, None]
@@ -51,11 +51,11 @@ def limit(chain: CellChannels, cells: CellSizes, *, users: bool = False) -> Area
     sent = _Sent(own, symbols, ones, ones, np.full(symbols.shape, True))
     # They coincide, or prove a move.
     alike = [
-        law * times for law in _likelihoods(chain._replace(log_ratio=CERTAIN), cells, sent, users)
+        pmf * times for pmf in _likelihoods(chain._replace(log_ratio=CERTAIN), cells, sent, users)
     ]
     proven = 1 - alike[1].sum(axis=1, keepdims=True)
     stayed = np.append(alike[0], np.zeros((rows, 1)), axis=1)
-    return _area(cells, stayed, np.append(alike[1], np.maximum(proven, 0.0), axis=1))
+    return _auc(cells, stayed, np.append(alike[1], np.maximum(proven, 0.0), axis=1))
 
 
 class _Sent(NamedTuple):
@@ -78,7 +78,7 @@ def _likelihoods(
     shown = sent.shown
     tops = [part.max(axis=-1, keepdims=True) for part in (sent.before, sent.after)]
     shares = np.where(shown, cells.values_in(sent.rows[..., None], sent.symbols) / k, 0.0)
-    odds = [
+    ratios = [
         np.where(shown, np.exp(chain.log_ratio * (part - top)), 0.0)
         for part, top in zip((sent.before, sent.after), tops, strict=True)
     ]
@@ -91,14 +91,14 @@ def _likelihoods(
     ]
 
     def total(power: int, *stretches: int) -> Any:
-        """Sum over symbols of share^power times their odds in these stretches."""
+        """Sum over symbols of share^power times their likelihood ratios in these stretches."""
         terms, last = shares**power, rest[power]
         for stretch in stretches:
-            terms, last = terms * odds[stretch], last * never[stretch]
+            terms, last = terms * ratios[stretch], last * never[stretch]
         return terms.sum(axis=-1) + last
 
     def by_cell(power: int) -> Any:
-        """Sum over cells of share^power times both stretches' odds, by memos of their own."""
+        """Sum over cells of share^power times both stretches' ratios, by memos of their own."""
         crossed = plain[0] * total(power, 1) + plain[1] * total(power, 0)
         alone = np.asarray(total(power)) * plain[0] * plain[1]
         return q * q * alone + q * (p - q) * crossed + (p - q) ** 2 * total(power, 0, 1)
@@ -122,7 +122,7 @@ def _likelihoods(
     return stayed, np.maximum(within, 0.0) + np.maximum(across, 0.0)
 
 
-def _single(chain: CellChannels, cells: CellSizes, users: bool) -> Area:
+def _single(chain: CellChannels, cells: CellSizes, users: bool) -> AUC:
     """Of one report before and one after: they agree on a symbol, or are two."""
     rows, g = len(cells.weight), chain.g
     even = cells.sizes is None
@@ -131,15 +131,15 @@ def _single(chain: CellChannels, cells: CellSizes, users: bool) -> Area:
     own = np.arange(rows)[:, None]
     alike = _Sent(own, np.arange(1 if even else g)[None, :, None], *[np.ones((1, 1, 1))] * 3)
     apart = _Sent(own, pairs, np.array([1, 0]), np.array([0, 1]), np.ones(pairs.shape))
-    laws = []
+    pmfs = []
     for sent, times in ((alike, g), (apart, g * (g - 1) / 2)):
         likelihoods = _likelihoods(chain, cells, sent._replace(shown=sent.shown == 1), users)
-        laws.append([law * (times if even else 1) for law in likelihoods])
-    stayed, moved = (np.concatenate(parts, axis=1) for parts in zip(*laws, strict=True))
-    return _area(cells, stayed, moved)
+        pmfs.append([pmf * (times if even else 1) for pmf in likelihoods])
+    stayed, moved = (np.concatenate(parts, axis=1) for parts in zip(*pmfs, strict=True))
+    return _auc(cells, stayed, moved)
 
 
-def _enumerated(chain: CellChannels, cells: CellSizes, reports: int, users: bool) -> Area:
+def _enumerated(chain: CellChannels, cells: CellSizes, reports: int, users: bool) -> AUC:
     """Over how often every symbol can be sent."""
     counts = np.array(list(_compositions(reports, chain.g)))
     ways = [math.lgamma(reports + 1) - sum(math.lgamma(m + 1) for m in row) for row in counts]
@@ -150,10 +150,10 @@ def _enumerated(chain: CellChannels, cells: CellSizes, reports: int, users: bool
     shown = np.full(symbols.shape, True)
     sent = _Sent(rows, symbols, counts[None, :, None], counts[None, None], shown)
     stayed, moved = (
-        (law * times[:, None] * times).reshape(len(cells.weight), -1)
-        for law in _likelihoods(chain, cells, sent, users)
+        (pmf * times[:, None] * times).reshape(len(cells.weight), -1)
+        for pmf in _likelihoods(chain, cells, sent, users)
     )
-    return _area(cells, stayed, moved)
+    return _auc(cells, stayed, moved)
 
 
 def _compositions(total: int, parts: int) -> Any:
@@ -163,19 +163,19 @@ def _compositions(total: int, parts: int) -> Any:
         yield [b - a - 1 for a, b in itertools.pairwise(ends)]
 
 
-def _area(cells: CellSizes, stayed: Array, moved: Array) -> Area:
+def _auc(cells: CellSizes, stayed: Array, moved: Array) -> AUC:
     weight = cells.weight[:, None]
-    return _seen(cells, best_area(weight * stayed, weight * moved, drawn=cells.drawn))
+    return _seen(cells, best_auc(weight * stayed, weight * moved, drawn=cells.drawn))
 
 
-def _seen(cells: CellSizes, area: Area) -> Area:
+def _seen(cells: CellSizes, auc: AUC) -> AUC:
     """At most, if the keys that were not drawn tell all."""
     if not cells.drawn:
-        return area
-    return area._replace(auc=area.auc + cells.unseen * (1 - area.auc))
+        return auc
+    return auc._replace(auc=auc.auc + cells.unseen * (1 - auc.auc))
 
 
-def _drawn(chain: CellChannels, cells: CellSizes, reports: int, users: bool) -> Area:
+def _drawn(chain: CellChannels, cells: CellSizes, reports: int, users: bool) -> AUC:
     """Over cases of both kinds; each stands for both, as likely as it is under either."""
     rng = np.random.default_rng(_SEED)
     rows = len(cells.weight)
@@ -194,7 +194,7 @@ def _drawn(chain: CellChannels, cells: CellSizes, reports: int, users: bool) -> 
     stayed = np.stack(shares, axis=1)
     if cells.drawn:
         stayed = stayed.reshape(rows, -1)
-    return _seen(cells, best_area(stayed, 1 - stayed, drawn=True))
+    return _seen(cells, best_auc(stayed, 1 - stayed, drawn=True))
 
 
 def _by_parts(
@@ -207,7 +207,7 @@ def _by_parts(
         _likelihoods(chain, cells, _sent(chain, rows[part], before[part], after[part]), users)
         for part in (slice(first, first + step) for first in range(0, len(rows), step))
     ]
-    return (np.concatenate(law) for law in zip(*pieces, strict=True))
+    return (np.concatenate(pmf) for pmf in zip(*pieces, strict=True))
 
 
 def _memos(

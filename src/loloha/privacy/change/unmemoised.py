@@ -1,4 +1,4 @@
-"""How surely a change shows where nothing is memoised: at most what two values are told apart by.
+"""The AUC of a change without memoisation: at most that between two known values.
 
 Reports of a fresh key each, or a server that is told which two values come into question.
 """
@@ -12,7 +12,7 @@ import numpy as np
 
 from loloha.hashing import XXHash
 from loloha.privacy.likelihood import scores_of_counts
-from loloha.privacy.roc import Area, best_area
+from loloha.privacy.roc import AUC, best_auc
 from loloha.protocols import Protocol
 
 if TYPE_CHECKING:
@@ -22,22 +22,22 @@ _SEED = 12
 _FEWEST, _MOST = 1 << 9, 1 << 13
 # Hashes of all cases of a kind, and values of a larger domain that are looked at.
 _HASHES, _VALUES = 1 << 20, 1 << 7
-# Differences of a stretch for which the law of both stretches is gone through.
+# Differences of a stretch for which the distribution of both stretches is gone through.
 _DIFFERENCES = 1 << 9
 # Standard deviations beyond which a sum does not go: e^-72.
-_REACH = 12
+DEVIATIONS = 12
 
 
-def bound(protocol: Protocol, reports: int) -> Area:
+def bound(protocol: Protocol, reports: int) -> AUC:
     """As if the server were told two values, between which a change would be."""
     # What matters is how many more reports support the one than the other.
     gain, loss = _steps(protocol)
-    most = min(reports, math.ceil(reports * (gain - loss)) + _reach(gain, loss, reports))
+    most = min(reports, math.ceil(reports * (gain - loss)) + _width(gain, loss, reports))
     if most > _DIFFERENCES:
         return _value_known(gain, loss, reports)
-    law = _walk(gain, loss, reports, most)
-    stayed = np.outer(law, law) + np.outer(law[::-1], law[::-1])
-    return best_area(stayed, np.outer(law, law[::-1]) + np.outer(law[::-1], law))._replace(
+    pmf = _walk(gain, loss, reports, most)
+    stayed = np.outer(pmf, pmf) + np.outer(pmf[::-1], pmf[::-1])
+    return best_auc(stayed, np.outer(pmf, pmf[::-1]) + np.outer(pmf[::-1], pmf))._replace(
         bound=True
     )
 
@@ -51,33 +51,33 @@ def _steps(protocol: Protocol) -> tuple[float, float]:
     return apart * p, apart * q
 
 
-def _value_known(gain: float, loss: float, reports: int) -> Area:
+def _value_known(gain: float, loss: float, reports: int) -> AUC:
     """As if the server were told, too, which of the two was held before."""
     # Then reports after the change matter alone, of a user whose value stayed and of one who moved.
     steps = 2 * reports
-    reach = _reach(gain, loss, steps)
-    if steps * (gain - loss) > reach:
-        return Area(1.0, 0.0, bound=True)
-    law = _walk(gain, loss, steps, min(steps, 2 * reach))
-    middle = len(law) // 2
-    return Area(min(1.0, float(law[middle + 1 :].sum() + law[middle] / 2) + 1e-9), 0.0, bound=True)
+    width = _width(gain, loss, steps)
+    if steps * (gain - loss) > width:
+        return AUC(1.0, 0.0, bound=True)
+    pmf = _walk(gain, loss, steps, min(steps, 2 * width))
+    middle = len(pmf) // 2
+    return AUC(min(1.0, float(pmf[middle + 1 :].sum() + pmf[middle] / 2) + 1e-9), 0.0, bound=True)
 
 
-def _reach(gain: float, loss: float, steps: int) -> int:
+def _width(gain: float, loss: float, steps: int) -> int:
     """How far a sum goes from its mean."""
-    return math.ceil(_REACH * math.sqrt(steps * (gain + loss)) + _REACH)
+    return math.ceil(DEVIATIONS * math.sqrt(steps * (gain + loss)) + DEVIATIONS)
 
 
 def _walk(gain: float, loss: float, steps: int, most: int) -> Floats:
-    """Law of a sum of steps of +1, -1 or 0: from -most to most."""
+    """Distribution of a sum of steps of +1, -1 or 0: from -most to most."""
     size = 2 * most + 1
     angle = 2 * np.pi * np.arange(size // 2 + 1) / size
     transform = 1 - gain - loss + gain * np.exp(-1j * angle) + loss * np.exp(1j * angle)
-    law: Floats = np.maximum(np.roll(np.fft.irfft(transform**steps, size), most), 0.0)
-    return law
+    pmf: Floats = np.maximum(np.roll(np.fft.irfft(transform**steps, size), most), 0.0)
+    return pmf
 
 
-def hashes(protocol: Protocol, reports: int) -> Area:
+def hashes(protocol: Protocol, reports: int) -> AUC:
     """Of local hashing with a fresh key in every report: how often each value was supported."""
     encoding: Any = protocol.encoding
     channel: Any = protocol.first_channel
@@ -114,4 +114,4 @@ def hashes(protocol: Protocol, reports: int) -> Area:
             ratio = np.maximum(np.expm1(scores), 0.0) / (shown - 1)
         stayed.append(1 / (1 + ratio))
     shares = np.stack(stayed, axis=1)
-    return best_area(shares, 1 - shares, drawn=True)
+    return best_auc(shares, 1 - shares, drawn=True)

@@ -26,7 +26,7 @@ Survey = Callable[[int, Ints], Floats]
 
 
 def refined(cells: Array, known: Array, before: Array, after: float, g: int) -> Floats:
-    """Law of the next answer of each user, float64[n, g].
+    """Distribution of the next answer of each user, float64[n, g].
 
     The next answer is that of GRR with p - q = ``after``, given that the one with ``before`` was
     ``known``, which is a noisier copy of it: so both together say no more than the next one.
@@ -42,8 +42,8 @@ def refined(cells: Array, known: Array, before: Array, after: float, g: int) -> 
     ratio = (np.asarray(before, dtype=np.float64) / after)[:, None]
     weights = (1 - after) / g + after * (symbols == np.asarray(cells)[:, None])
     weights = weights * ((1 - ratio) / g + ratio * (symbols == np.asarray(known)[:, None]))
-    law: Floats = weights / weights.sum(axis=1, keepdims=True)
-    return law
+    pmf: Floats = weights / weights.sum(axis=1, keepdims=True)
+    return pmf
 
 
 @dataclass(frozen=True)
@@ -83,10 +83,10 @@ class GradualRelease:
         estimates: Floats = np.empty((tau, self.k))
         for t, rule in enumerate(self.rules[:tau]):
             cells = family.hash_many(keys, values[:, t].astype(np.int64))
-            law = refined(
+            pmf = refined(
                 cells, answers[users, cells], reached[users, cells], self.contrasts[t], self.g
             )
-            ys = (rng.random((n, 1)) > np.cumsum(law, axis=1)[:, :-1]).sum(axis=1)
+            ys = (rng.random((n, 1)) > np.cumsum(pmf, axis=1)[:, :-1]).sum(axis=1)
             answers[users, cells], reached[users, cells] = ys, self.contrasts[t]
             counts = np.bincount(keys * self.g + ys, minlength=family.size * self.g)
             support = linear_support(counts[None], family)
@@ -116,7 +116,7 @@ class Absorption:
     """The server of LPA: whom it asks, and when it shows something new.
 
     Each user answers at most once in any ``window`` rounds, so two histories that differ within a
-    window are told apart by one fresh report of ``protocol`` at most. Who is asked depends on
+    window are distinguished by one fresh report of ``protocol`` at most. Who is asked depends on
     chance and on earlier answers alone.
 
     Parameters

@@ -1,4 +1,4 @@
-"""What each method measures under each promise, in some runs, against what theory expects."""
+"""Errors of each method under each guarantee, beside theory."""
 
 from __future__ import annotations
 
@@ -12,31 +12,37 @@ import numpy as np
 from loloha.arrays import Floats
 from loloha.datasets import browsers
 from loloha.postprocess import project_simplex
+from loloha_lab.guarantees.compared_method import (
+    GUARANTEES,
+    WINDOW,
+    ComparedMethod,
+    Population,
+    methods,
+)
 from loloha_lab.paper.theory import Deviation, deviation_of
 from loloha_lab.paper.workload import WORKLOADS
-from loloha_lab.promises.entrant import PROMISES, WINDOW, Entrant, Population, entrants
 
 BROWSERS = "Browsers"
 BROWSER_USERS, BROWSER_ROUNDS = 20_000, 60
 
 
 class Score(NamedTuple):
-    """One method under one promise on one data set.
+    """One method under one guarantee on one data set.
 
     Attributes
     ----------
     round, mean : Deviation or None
         Mean squared error of unbiased estimates of rounds, and of means of `WINDOW` rounds, over
-        the runs; None where the promise cannot be kept.
+        the runs; None where the guarantee cannot be met.
     projected_round, projected_mean : float
         The same after projection to the simplex; NaN there.
     smoothed : float
         Of rounds estimated together, by `loloha.series`, in one run; NaN where that was not done.
     """
 
-    promise: str
+    guarantee: str
     data: str
-    entrant: Entrant
+    method: ComparedMethod
     round: Deviation | None = None
     mean: Deviation | None = None
     projected_round: float = math.nan
@@ -44,7 +50,7 @@ class Score(NamedTuple):
     smoothed: float = math.nan
 
 
-class PromiseScores(NamedTuple):
+class GuaranteeScores(NamedTuple):
     """All of a comparison.
 
     Attributes
@@ -59,21 +65,21 @@ class PromiseScores(NamedTuple):
     uniform: dict[str, float]
     captions: dict[str, str]
 
-    def of(self, promise: str, data: str) -> list[Score]:
-        """All methods under one promise on one data set."""
-        return [row for row in self.rows if (row.promise, row.data) == (promise, data)]
+    def of(self, guarantee: str, data: str) -> list[Score]:
+        """All methods under one guarantee on one data set."""
+        return [row for row in self.rows if (row.guarantee, row.data) == (guarantee, data)]
 
     def to_rows(self) -> list[dict[str, Any]]:
         """As JSON data: a row for each error that was measured, or why there is none."""
         rows = []
         for row in self.rows:
-            entrant = row.entrant
+            method = row.method
             cell: dict[str, Any] = {
-                "promise": row.promise,
+                "guarantee": row.guarantee,
                 "data_set": row.data,
-                "protocol": entrant.method,
+                "protocol": method.name,
             }
-            cell |= {"parameters": entrant.parameters, "reason": entrant.why}
+            cell |= {"parameters": method.parameters, "reason": method.why}
             for kind, error in (("round", row.round), (f"mean of {WINDOW}", row.mean)):
                 if error is None:
                     rows.append(
@@ -103,7 +109,7 @@ def score(
     populations: Iterable[Population],
     runs: int,
     progress: Callable[[str], object] = lambda _: None,
-) -> PromiseScores:
+) -> GuaranteeScores:
     """Measure all methods on all populations; equal seeds give equal numbers."""
     rows, uniform, captions = [], {}, {}
     for population in populations:
@@ -111,21 +117,21 @@ def score(
         captions[population.name] = (
             f"{population.source}, n = {population.n}, k = {population.k}, τ = {population.tau}"
         )
-        for promise in PROMISES:
-            for entrant in entrants(promise, population):
-                progress(f"{population.name}, {promise}: {entrant.method}")
-                rows.append(measured(promise, population, entrant, runs))
-    return PromiseScores(rows, uniform, captions)
+        for guarantee in GUARANTEES:
+            for method in methods(guarantee, population):
+                progress(f"{population.name}, {guarantee}: {method.name}")
+                rows.append(measured(guarantee, population, method, runs))
+    return GuaranteeScores(rows, uniform, captions)
 
 
-def measured(promise: str, population: Population, entrant: Entrant, runs: int) -> Score:
+def measured(guarantee: str, population: Population, method: ComparedMethod, runs: int) -> Score:
     """One method on one population."""
-    if entrant.run is None:
-        return Score(promise, population.name, entrant)
+    if method.run is None:
+        return Score(guarantee, population.name, method)
     truth, true_means = population.truth, population.means(population.truth)
     errors, expected, smoothed = np.empty((runs, 4)), np.empty((runs, 2)), math.nan
     for seed in range(runs):
-        outcome = entrant.run(population, seed)
+        outcome = method.run(population, seed)
         errors[seed] = (
             _mean_square(outcome.estimates - truth),
             _mean_square(outcome.means - true_means),
@@ -135,7 +141,7 @@ def measured(promise: str, population: Population, entrant: Entrant, runs: int) 
         expected[seed] = outcome.expected_round, outcome.expected_mean
         if outcome.smoothed is not None:
             smoothed = _mean_square(outcome.smoothed - truth)
-    # What is expected of a run depends on it where a method does: held against run by run.
+    # What is expected of a run depends on it where a method does: compared with run by run.
     ratios = errors[:, :2] / expected
     of_round, of_mean = (
         deviation_of(ratio * expectation, expectation)
@@ -143,7 +149,7 @@ def measured(promise: str, population: Population, entrant: Entrant, runs: int) 
     )
     of_projected = errors[:, 2:].mean(axis=0).tolist()
     return Score(
-        promise, population.name, entrant, of_round, of_mean, of_projected[0], of_projected[1],
+        guarantee, population.name, method, of_round, of_mean, of_projected[0], of_projected[1],
         smoothed,
     )  # fmt: skip
 

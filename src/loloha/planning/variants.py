@@ -1,4 +1,4 @@
-"""LOLOHA with any g, hash family and memo: which of them errs little and costs least."""
+"""Variants of LOLOHA, with any g, hash family and memo: those of little error and least cost."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _change(protocol: Protocol) -> float:
     return math.inf if shown is None else shown.auc
 
 
-def rivals(
+def variants(
     k: int,
     n: int,
     fixed: Mapping[str, float],

@@ -1,4 +1,4 @@
-"""A whole deployment on this machine: a collector of its own, a campaign, and a fleet of users."""
+"""A whole deployment on this machine: a collector of its own, a campaign, simulated users."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _address(process: subprocess.Popen[str]) -> str:
     finally:
         patience.cancel()
     raise LolohaError(
-        f"collector must start, it did not: {''.join(lines[-3:]).strip() or 'it said nothing'}; "
+        f"collector must start, it did not: {''.join(lines[-3:]).strip() or 'no output'}; "
         "try `loloha serve`, or `loloha demo --offline`"
     )
 

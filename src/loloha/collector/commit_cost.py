@@ -1,4 +1,4 @@
-"""What it costs to commit reports, and how a large upload is cut so that no commit costs much."""
+"""The cost of commits, and how a large upload is cut so that no commit is long."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of a comparison under equal promises, in Markdown: first where LOLOHA loses."""
+"""The tables of a comparison under equal guarantees, in Markdown: first where LOLOHA loses."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from loloha import figure
+from loloha_lab.guarantees.compared_method import GUARANTEES, PANELS, WINDOW
+from loloha_lab.guarantees.method_score import GuaranteeScores, Score
 from loloha_lab.paper.drawing import GREY, UNIFORM, add_legend, picture
 from loloha_lab.paper.theory import chance_beyond
-from loloha_lab.promises.entrant import PANELS, PROMISES, WINDOW
-from loloha_lab.promises.promise_score import PromiseScores, Score
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,26 +38,26 @@ LOOKS: dict[str, dict[str, Any]] = {
 
 def is_ours(score: Score) -> bool:
     """Whether it is LOLOHA."""
-    return "LOLOHA" in score.entrant.method
+    return "LOLOHA" in score.method.name
 
 
-def text(scores: PromiseScores) -> str:
+def text(scores: GuaranteeScores) -> str:
     """All tables."""
     sections = [("Where LOLOHA loses, and by which factor", _losses(scores))]
-    for promise, sentence in PROMISES.items():
+    for guarantee, sentence in GUARANTEES.items():
         for kind in ("", ", projected"):
             title = f"Mean squared error{kind}, where {sentence}: a round / the mean of {WINDOW}"
-            sections.append((title, _summary(scores, promise, kind)))
+            sections.append((title, _summary(scores, guarantee, kind)))
         title = f"Rounds estimated together (`loloha.series`), where {sentence}"
-        sections.append((title, _smoothed(scores, promise)))
-    sections.append(("How each keeps the promise, and measured over expected", _cells(scores)))
+        sections.append((title, _smoothed(scores, guarantee)))
+    sections.append(("How each meets the guarantee, and measured over expected", _cells(scores)))
     first, *rest = (f"**{title}**\n\n{_table(rows)}" for title, rows in sections)
     tables = "\n\n".join((first, REST, *rest))
     data = "; ".join(f"{name} ({caption})" for name, caption in scores.captions.items())
     return f"{tables}\n\nData: {data}. {agreement(scores)}\n"
 
 
-def agreement(scores: PromiseScores) -> str:
+def agreement(scores: GuaranteeScores) -> str:
     """In one sentence: how many cells are further from theory than chance has them."""
     deviations = [
         error for row in scores.rows for error in (row.round, row.mean) if error is not None
@@ -70,43 +70,45 @@ def agreement(scores: PromiseScores) -> str:
     )
 
 
-def _losses(scores: PromiseScores) -> Iterator[Sequence[str]]:
-    yield ("promise", "error", *scores.captions)
-    for promise in PROMISES:
+def _losses(scores: GuaranteeScores) -> Iterator[Sequence[str]]:
+    yield ("guarantee", "error", *scores.captions)
+    for guarantee in GUARANTEES:
         for quantity, error in QUANTITIES.items():
-            yield (promise, quantity, *_beaten(scores, promise, error))
+            yield (guarantee, quantity, *_beaten(scores, guarantee, error))
 
 
-def _beaten(scores: PromiseScores, promise: str, error: Callable[[Score], float]) -> Iterator[str]:
+def _beaten(
+    scores: GuaranteeScores, guarantee: str, error: Callable[[Score], float]
+) -> Iterator[str]:
     for data in scores.captions:
-        rows = [row for row in scores.of(promise, data) if row.round is not None]
+        rows = [row for row in scores.of(guarantee, data) if row.round is not None]
         ours = min(error(row) for row in rows if is_ours(row))
         best = min(rows, key=error)
         factor = ours / error(best)
-        yield "–" if is_ours(best) else f"{best.entrant.method}, {factor:.3g}"
+        yield "–" if is_ours(best) else f"{best.method.name}, {factor:.3g}"
 
 
-def _summary(scores: PromiseScores, promise: str, kind: str) -> Iterator[Sequence[str]]:
+def _summary(scores: GuaranteeScores, guarantee: str, kind: str) -> Iterator[Sequence[str]]:
     names = [name for name in QUANTITIES if name.endswith(kind) and (kind or "," not in name)]
     yield ("method", *scores.captions)
-    methods = [row.entrant.method for row in scores.of(promise, next(iter(scores.captions)))]
+    methods = [row.method.name for row in scores.of(guarantee, next(iter(scores.captions)))]
     for place, method in enumerate(methods):
-        rows = [scores.of(promise, data)[place] for data in scores.captions]
+        rows = [scores.of(guarantee, data)[place] for data in scores.captions]
         yield (method, *(_errors(row, names) for row in rows))
     if kind:
         yield ("always “uniform”, a round", *(f"{error:.1e}" for error in scores.uniform.values()))
 
 
-def _smoothed(scores: PromiseScores, promise: str) -> Iterator[Sequence[str]]:
+def _smoothed(scores: GuaranteeScores, guarantee: str) -> Iterator[Sequence[str]]:
     """Beside absorption, which takes rounds together too."""
     yield ("method", *scores.captions)
-    for place, method in enumerate(scores.of(promise, next(iter(scores.captions)))):
-        rows = [scores.of(promise, data)[place] for data in scores.captions]
-        if not math.isnan(method.smoothed):
-            yield (method.entrant.method, *(f"{row.smoothed:.1e}" for row in rows))
-        elif "LPA" in method.entrant.method:
+    for place, score in enumerate(scores.of(guarantee, next(iter(scores.captions)))):
+        rows = [scores.of(guarantee, data)[place] for data in scores.captions]
+        if not math.isnan(score.smoothed):
+            yield (score.method.name, *(f"{row.smoothed:.1e}" for row in rows))
+        elif "LPA" in score.method.name:
             shown = (f"{row.projected_round:.1e}" for row in rows)
-            yield (f"{method.entrant.method}, projected", *shown)
+            yield (f"{score.method.name}, projected", *shown)
 
 
 def _errors(score: Score, names: Iterable[str]) -> str:
@@ -115,20 +117,20 @@ def _errors(score: Score, names: Iterable[str]) -> str:
     return " / ".join(f"{QUANTITIES[name](score):.1e}" for name in names)
 
 
-def _cells(scores: PromiseScores) -> Iterator[Sequence[str]]:
-    yield ("promise", "data", "method", "parameters", "how it is kept", "round: ratio, z",
+def _cells(scores: GuaranteeScores) -> Iterator[Sequence[str]]:
+    yield ("guarantee", "data", "method", "parameters", "how it is met", "round: ratio, z",
            "mean: ratio, z")  # fmt: skip
     yield from map(cell_row, scores.rows)
 
 
 def cell_row(score: Score) -> Sequence[str]:
     """Parameters of one method on one data set, and its errors over those expected."""
-    entrant = score.entrant
+    method = score.method
     ratios = [
         "–" if part is None else f"{part.ratio:.2f}, {part.z:.1f}"
         for part in (score.round, score.mean)
     ]
-    return (score.promise, score.data, entrant.method, entrant.parameters, entrant.why, *ratios)
+    return (score.guarantee, score.data, method.name, method.parameters, method.why, *ratios)
 
 
 def _table(rows: Iterable[Sequence[str]]) -> str:
@@ -136,21 +138,23 @@ def _table(rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in [head, ["---"] * len(head), *lines])
 
 
-def draw(scores: PromiseScores) -> Figure:
-    """A column for each promise; errors of rounds above, of means of rounds below."""
-    caption = "Mean squared error of unbiased estimates, at the same promise; dashed: “uniform”."
+def draw(scores: GuaranteeScores) -> Figure:
+    """A column for each guarantee; errors of rounds above, of means of rounds below."""
+    caption = (
+        "Mean squared error of unbiased estimates, under the same guarantee; dashed: “uniform”."
+    )
     note = (
         "Data: "
         + "; ".join(f"{name}, {caption}" for name, caption in scores.captions.items())
         + "."
     )
     with picture(11.0, 6.6, caption, note) as drawn:
-        panels = drawn.subplots(2, len(PROMISES), sharex=True, sharey="row", squeeze=False)
+        panels = drawn.subplots(2, len(GUARANTEES), sharex=True, sharey="row", squeeze=False)
         looks: dict[str, dict[str, Any]] = {}
-        for column, (promise, sentence) in enumerate(PROMISES.items()):
+        for column, (guarantee, sentence) in enumerate(GUARANTEES.items()):
             panels[0, column].set_title(sentence, loc="left")
             for row, panel in enumerate(panels[:, column]):
-                _draw_panel(panel, scores, promise, row, looks)
+                _draw_panel(panel, scores, guarantee, row, looks)
         panels[0, 0].set_ylabel("MSE of a round")
         panels[1, 0].set_ylabel(f"MSE of the mean of {WINDOW}")
         add_legend(drawn, looks)
@@ -158,12 +162,12 @@ def draw(scores: PromiseScores) -> Figure:
 
 
 def _draw_panel(
-    panel: Any, scores: PromiseScores, promise: str, row: int, looks: dict[str, dict[str, Any]]
+    panel: Any, scores: GuaranteeScores, guarantee: str, row: int, looks: dict[str, dict[str, Any]]
 ) -> None:
     for place, data in enumerate(scores.captions):
-        rows = scores.of(promise, data)
+        rows = scores.of(guarantee, data)
         for index, entry in enumerate(rows):
-            look = looks.setdefault(entry.entrant.method, _look(entry))
+            look = looks.setdefault(entry.method.name, _look(entry))
             deviation = (entry.round, entry.mean)[row]
             if deviation is not None:
                 across = place + 0.7 * (index / max(len(rows) - 1, 1) - 0.5)
@@ -175,7 +179,7 @@ def _draw_panel(
 
 
 def _look(score: Score) -> dict[str, Any]:
-    entrant = score.entrant
-    registered = figure.style(entrant.protocol.name) if entrant.protocol else {}
-    own = LOOKS.get(entrant.method, {})
+    method = score.method
+    registered = figure.style(method.protocol.name) if method.protocol else {}
+    own = LOOKS.get(method.name, {})
     return registered | {"linestyle": "none", "markersize": SIZE} | own

@@ -1,4 +1,4 @@
-"""Who is compared under a promise, with which parameters; and who cannot keep it, and why."""
+"""Methods compared under a guarantee, with their parameters, or why they cannot meet it."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from loloha.server.series import series
 from loloha.server.variance import variance
 from loloha_lab.dyadic import simulation as dyadic
 from loloha_lab.dyadic.protocol import DyadicLH
-from loloha_lab.promises.absorption import Absorption, GradualRelease
-from loloha_lab.promises.window_error import of_protocol, of_refined, unchanged, windows
+from loloha_lab.guarantees.absorption import Absorption, GradualRelease
+from loloha_lab.guarantees.window_error import of_protocol, of_refined, unchanged, windows
 
 EPS_INF, EPS_1, LOSS, WINDOW = 2.0, 1.0, 2.0, 30
-HELD_EPS_INF = 2 * LOSS
-"""Of all reports of one value, where a window or the whole is promised: of what memoises alone."""
+KEPT_EPS_INF = 2 * LOSS
+"""Of all reports of one value, under the other guarantees: of what memoises alone."""
 ONE_VALUE, ANY_WINDOW, TRANSCRIPT = "one value", "any window", "whole transcript"
-PROMISES = {
+GUARANTEES = {
     ONE_VALUE: f"a first report loses {EPS_1:g}, all reports of one value {EPS_INF:g}",
     ANY_WINDOW: f"any {WINDOW} rounds lose {LOSS:g}",
     TRANSCRIPT: f"all rounds together lose {LOSS:g}",
@@ -85,23 +85,23 @@ class Outcome(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Entrant:
-    """A method under a promise.
+class ComparedMethod:
+    """A method under a guarantee.
 
     Attributes
     ----------
-    method, parameters : str
+    name, parameters : str
     why : str
-        How the promise is kept, or why it cannot be.
+        How the guarantee is met, or why it cannot be.
     run : callable or None
-        From a population and a seed to an `Outcome`; None where the promise cannot be kept.
+        From a population and a seed to an `Outcome`; None where the guarantee cannot be met.
     protocol : Protocol or None
         What devices follow, where it is a registered protocol.
     every : int
         In how many rounds a user reports once, at most.
     """
 
-    method: str
+    name: str
     parameters: str
     why: str
     run: Callable[[Population, int], Outcome] | None = None
@@ -109,48 +109,48 @@ class Entrant:
     every: int = 1
 
 
-def entrants(promise: str, population: Population) -> Iterator[Entrant]:
+def methods(guarantee: str, population: Population) -> Iterator[ComparedMethod]:
     """All methods, ours first."""
-    yield from _chains(promise, population)
-    yield _buckets(promise, population.k)
-    yield from _fresh(promise, population)
-    yield _dyadic(promise, population)
-    yield _gradual(promise, population)
+    yield from _chains(guarantee, population)
+    yield _buckets(guarantee, population.k)
+    yield from _fresh(guarantee, population)
+    yield _dyadic(guarantee, population)
+    yield _gradual(guarantee, population)
 
 
 # -- memos and a fresh round
 
 
-def _chains(promise: str, population: Population) -> Iterator[Entrant]:
+def _chains(guarantee: str, population: Population) -> Iterator[ComparedMethod]:
     k, tau = population.k, population.tau
     classes = {"OLOLOHA": OLOLOHA, "RAPPOR": RAPPOR, "L-OSUE": LOSUE, "L-GRR": LGRR}
     for method, cls in classes.items():
-        if promise == ONE_VALUE:
+        if guarantee == ONE_VALUE:
             if method == "OLOLOHA":
                 two = BiLOLOHA(k=k, eps_inf=EPS_INF, eps_1=EPS_1)
                 yield _chain("BiLOLOHA", two, "by its ε", smooth=True)
             protocol = cls(k=k, eps_inf=EPS_INF, eps_1=EPS_1)
             yield _chain(method, protocol, "by its ε", smooth=True)
         else:
-            rounds = WINDOW if promise == ANY_WINDOW else tau
-            fixed = {"eps_inf": HELD_EPS_INF, "eps_2": LOSS / rounds}
+            rounds = WINDOW if guarantee == ANY_WINDOW else tau
+            fixed = {"eps_inf": KEPT_EPS_INF, "eps_2": LOSS / rounds}
             why = f"ε₂ = {LOSS:g}/{rounds}" + (", least noise at g = 2" if cls is OLOLOHA else "")
             yield _chain(method, hold(cls, fixed, {"k": k}), why)
         if method == "OLOLOHA":
-            yield _panels(promise, population)
+            yield _panels(guarantee, population)
 
 
-def _panels(promise: str, population: Population) -> Entrant:
+def _panels(guarantee: str, population: Population) -> ComparedMethod:
     k, method = population.k, PANELS
-    if promise == ONE_VALUE:
+    if guarantee == ONE_VALUE:
         protocol: Protocol = OLOLOHA(k=k, eps_inf=EPS_INF, eps_1=EPS_1)
         return _chain(method, protocol, "by its ε; panels keep more than this", WINDOW, smooth=True)
-    if promise == ANY_WINDOW:
-        protocol = hold(OLOLOHA, {"eps_inf": HELD_EPS_INF, "eps_2": LOSS}, {"k": k})
+    if guarantee == ANY_WINDOW:
+        protocol = hold(OLOLOHA, {"eps_inf": KEPT_EPS_INF, "eps_2": LOSS}, {"k": k})
         return _chain(
             method, protocol, f"ε₂ = {LOSS:g}, one report in {WINDOW}", WINDOW, smooth=True
         )
-    protocol = OLOLOHA(k=k, eps_inf=HELD_EPS_INF, eps_1=LOSS)
+    protocol = OLOLOHA(k=k, eps_inf=KEPT_EPS_INF, eps_1=LOSS)
     return _chain(
         method, protocol, f"ε₁ = {LOSS:g}, one report for all", population.tau, smooth=True
     )
@@ -158,7 +158,7 @@ def _panels(promise: str, population: Population) -> Entrant:
 
 def _chain(
     method: str, protocol: Protocol, why: str, every: int = 1, *, smooth: bool = False
-) -> Entrant:
+) -> ComparedMethod:
     g = f", g = {protocol.g}" if isinstance(protocol, OLOLOHA) else ""
     budgets = {"ε∞": getattr(protocol, "eps_inf", None), "ε₁": getattr(protocol, "eps_1", None)}
     budgets["ε"] = getattr(protocol, "eps", None)
@@ -168,7 +168,7 @@ def _chain(
     def run(population: Population, seed: int) -> Outcome:
         return _simulated(protocol, every, population, seed, smooth)
 
-    return Entrant(method, numbers + g + panel, why, run, protocol, every)
+    return ComparedMethod(method, numbers + g + panel, why, run, protocol, every)
 
 
 def _simulated(
@@ -202,10 +202,10 @@ def _simulated(
     return Outcome(result.estimates, np.stack(of_windows), *stated, smoothed)
 
 
-def _buckets(promise: str, k: int) -> Entrant:
-    if promise != ONE_VALUE:
+def _buckets(guarantee: str, k: int) -> ComparedMethod:
+    if guarantee != ONE_VALUE:
         why = "cannot: the memoised answer is sent as it is, so ε₂ is infinite: a change shows"
-        return Entrant("dBitFlipPM", "", why)
+        return ComparedMethod("dBitFlipPM", "", why)
     protocol = DBitFlipPM(k=k, eps_inf=EPS_1)
     why = "the first report loses all of ε∞, so ε∞ = ε₁; d = b = k"
     return _chain("dBitFlipPM", protocol, why)
@@ -214,21 +214,21 @@ def _buckets(promise: str, k: int) -> Entrant:
 # -- fresh reports
 
 
-def _fresh(promise: str, population: Population) -> Iterator[Entrant]:
+def _fresh(guarantee: str, population: Population) -> Iterator[ComparedMethod]:
     k, tau = population.k, population.tau
-    rounds = WINDOW if promise == ANY_WINDOW else tau
+    rounds = WINDOW if guarantee == ANY_WINDOW else tau
     each = OLH(k=k, eps=LOSS / rounds)
-    known = "" if promise == ANY_WINDOW else f"for {tau} rounds, no longer: "
+    known = "" if guarantee == ANY_WINDOW else f"for {tau} rounds, no longer: "
     yield _chain("fresh OLH (LBU)", each, f"{known}{LOSS:g}/{rounds} a report")
     # One report loses eps_1 at most, and two of one value eps_inf.
-    eps, twice = (EPS_1, 2) if promise == ONE_VALUE else (LOSS, 1)
+    eps, twice = (EPS_1, 2) if guarantee == ONE_VALUE else (LOSS, 1)
     every, count = -(-rounds // twice), "two reports" if twice == 2 else "one report"
     rule = OLH(k=k, eps=eps)
     yield _chain("OLH of a panel (LPU)", rule, f"{known}{count} of {eps:g}", every, smooth=True)
     yield _absorbed(rule, every, f"{known}{count} of {eps:g}")
 
 
-def _absorbed(rule: OLH, window: int, why: str) -> Entrant:
+def _absorbed(rule: OLH, window: int, why: str) -> ComparedMethod:
     def run(population: Population, seed: int) -> Outcome:
         absorption, truth = Absorption(rule, population.n, window), population.truth
         published = absorption.simulate(population.values, seed)
@@ -240,14 +240,14 @@ def _absorbed(rule: OLH, window: int, why: str) -> Entrant:
         )
 
     parameters = f"ε = {rule.eps:.3g}, windows of {window}"
-    return Entrant("OLH with absorption (LPA)", parameters, why, run, rule, window)
+    return ComparedMethod("OLH with absorption (LPA)", parameters, why, run, rule, window)
 
 
 # -- others of the laboratory
 
 
-def _dyadic(promise: str, population: Population) -> Entrant:
-    eps = EPS_1 if promise == ONE_VALUE else LOSS
+def _dyadic(guarantee: str, population: Population) -> ComparedMethod:
+    eps = EPS_1 if guarantee == ONE_VALUE else LOSS
     rule = DyadicLH(k=population.k, eps=eps, rounds=population.tau, changes=CHANGES)
 
     def run(population: Population, seed: int) -> Outcome:
@@ -260,16 +260,16 @@ def _dyadic(promise: str, population: Population) -> Entrant:
         )
 
     why = f"all {population.tau} rounds lose {eps:g}"
-    if promise == ONE_VALUE:
+    if guarantee == ONE_VALUE:
         why = f"a first report may tell all of ε, so ε = ε₁: {why}"
-    return Entrant("DyadicLH", f"ε = {eps:g}, {CHANGES} changes", why, run)
+    return ComparedMethod("DyadicLH", f"ε = {eps:g}, {CHANGES} changes", why, run)
 
 
-def _gradual(promise: str, population: Population) -> Entrant:
+def _gradual(guarantee: str, population: Population) -> ComparedMethod:
     method = "gradual release"
-    if promise != ONE_VALUE:
+    if guarantee != ONE_VALUE:
         why = "cannot: refined answers end in a memo that is sent as it is, so ε₂ is infinite"
-        return Entrant(method, "", why)
+        return ComparedMethod(method, "", why)
     k = population.k
     reports = np.arange(1, population.tau + 1)
     usual: Any = growth(OLOLOHA(k=k, eps_inf=EPS_INF, eps_1=EPS_1), reports)
@@ -291,4 +291,4 @@ def _gradual(promise: str, population: Population) -> Entrant:
         )
 
     why = "after any number of reports of one value as much as OLOLOHA; a new cell starts there"
-    return Entrant(method, f"ε from {EPS_1:g} to {EPS_INF:g}, g = {rule.g}", why, run)
+    return ComparedMethod(method, f"ε from {EPS_1:g} to {EPS_INF:g}, g = {rule.g}", why, run)

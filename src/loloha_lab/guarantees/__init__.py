@@ -1,0 +1,1 @@
+"""Protocols under one guarantee: what each must give up to meet it, and how far it then errs."""
