@@ -3,9 +3,13 @@
 import hashlib
 import hmac
 import json
+import socket
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
@@ -310,6 +314,35 @@ def test_no_redirect_is_followed_and_no_address_is_told(receiver: Receiver) -> N
     assert alarm_watch.send(receiver.url, None, "e", "{}", 1.0) is None
     nobody = alarm_watch.send("http://127.0.0.1:9/token", None, "e", "{}", 1.0)
     assert nobody == "ConnectionRefusedError"
+
+
+@pytest.mark.parametrize(
+    ("answers", "why"),
+    [
+        (repeat(b"HTTP/1.1 100 Continue\r\n\r\n"), "TimeoutError"),
+        (chain([b"HTTP/1.1 200 OK\r\n"], repeat(b"A: b\r\n", 80)), "TimeoutError"),
+        ([b"SSH-2.0-OpenSSH_9.2\r\n"], "BadStatusLine"),
+        ([b"HTTP/1.1 200 OK\r\n", *repeat(b"A: b\r\n", 200)], "HTTPException"),
+    ],
+)
+def test_whatever_answers_an_alarm_lets_the_next_be_sent(
+    answers: Any, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(alarm_watch, "PATIENCE", 0.1)
+    slowly = 0.01 if why == "TimeoutError" else 0.0
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def answer() -> None:
+            with listening.accept()[0] as peer, suppress(OSError):
+                for part in answers:
+                    peer.sendall(part)
+                    time.sleep(slowly)
+
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/"
+        assert alarm_watch.send(url, None, "e", "{}", 1.0) == why
+        thread.join()
 
 
 def test_events_are_kept_once_and_marks_go_on(store: Store) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import http.client
 import json
 import logging
 import urllib.error
 import urllib.request
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from loloha.campaign.schedule import to_text
@@ -19,6 +22,7 @@ from loloha.collector.smoothed import of_alarms
 from loloha.collector.smoothed_cache import rounds_together
 from loloha.collector.store.alarms import AlarmStore, Event
 from loloha.errors import ParameterError
+from loloha.sender.connection import TimedResponse
 
 if TYPE_CHECKING:
     from loloha.collector.process import Process
@@ -40,6 +44,25 @@ class _Straight(urllib.request.HTTPRedirectHandler):
         return None
 
 
+class _InTime(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
+    """Has the head of an answer whole in time: a byte now and then holds no other alarm up."""
+
+    def http_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(partial(_connection, http.client.HTTPConnection), request)
+
+    def https_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(partial(_connection, http.client.HTTPSConnection), request)
+
+
+def _connection(
+    kind: type[http.client.HTTPConnection], host: str, **options: Any
+) -> http.client.HTTPConnection:
+    opened = kind(host, **options)
+    until = monotonic() + 2 * PATIENCE
+    opened.response_class = partial(TimedResponse, until, PATIENCE)  # type: ignore[assignment]
+    return opened
+
+
 def signature(secret: str, moment: int, body: str) -> str:
     """What a receiver computes too: HMAC-SHA256 of the moment, a full stop and the body."""
     digest = hmac.new(secret.encode(), f"{moment}.{body}".encode(), hashlib.sha256)
@@ -53,12 +76,12 @@ def send(url: str, secret: str | None, event: str, body: str, now: float) -> str
         headers["Loloha-Signature"] = signature(secret, int(now), body)
     request = urllib.request.Request(url, body.encode(), headers)
     try:
-        opener = urllib.request.build_opener(_Straight)
+        opener = urllib.request.build_opener(_Straight, _InTime)
         with opener.open(request, timeout=PATIENCE) as answer:
             answer.read(1)
     except urllib.error.HTTPError as error:
         return f"it answered {error.code}"
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, http.client.HTTPException) as error:
         # The address may hold a password: only the kind of failure is told.
         return type(getattr(error, "reason", error)).__name__
     return None

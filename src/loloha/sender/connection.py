@@ -200,7 +200,7 @@ class Connection:
             self._open.connect()
         self._open.sock.settimeout(self._timeout)
         until = time.monotonic() + _REQUEST_STEPS * self._timeout
-        self._open.response_class = partial(_Response, until, self._timeout)  # type: ignore[assignment]
+        self._open.response_class = partial(TimedResponse, until, self._timeout)  # type: ignore[assignment]
         begin(partial(self._open.request, method, path, body, dict(headers)))
         response = self._open.getresponse()
         content = _body(response)
@@ -245,7 +245,7 @@ class _Timed(io.RawIOBase):
         super().close()
 
 
-class _Response(http.client.HTTPResponse):
+class TimedResponse(http.client.HTTPResponse):
     """A response that must be whole by a moment, its headers included."""
 
     def __init__(self, until: float, timeout: float, sock: socket, **options: Any) -> None:
