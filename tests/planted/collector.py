@@ -254,6 +254,13 @@ COLLECTOR = [
         "collector/test_admission.py -k every_route",
     ),
     Mutant(
+        "who asks as work ends waits for it for ever",
+        "collector/prepared.py",
+        "running is None or running.done()",
+        "running is None",
+        "collector/test_recent.py -k just_ended",
+    ),
+    Mutant(
         "what follows a body is a header",
         "collector/connections.py",
         "self.headers = []",

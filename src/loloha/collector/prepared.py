@@ -59,7 +59,9 @@ class Once:
     async def of(self, name: Hashable, work: Callable[[], Awaitable[Result]]) -> Result:
         """The result of work of this name; raises what it raises."""
         running = self._running.get(name)
-        if running is None:
+        # What is done is told of in the loop's next turn: who waits for it instead waits for
+        # nothing, and in a loop of their own for ever.
+        if running is None or running.done():
             running = self._running[name] = asyncio.ensure_future(work())
             running.add_done_callback(lambda done: self._end(name, done))
         # Who hangs up cancels no work that others wait for.
@@ -67,7 +69,8 @@ class Once:
         return result
 
     def _end(self, name: Hashable, done: asyncio.Future[Any]) -> None:
-        del self._running[name]
+        if self._running.get(name) is done:
+            del self._running[name]
         if not done.cancelled():
             # Taken note of, also where everybody who waited has hung up.
             done.exception()
