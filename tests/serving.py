@@ -6,9 +6,11 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from functools import cache
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -24,8 +26,29 @@ from loloha.collector.service import create_app
 from loloha.collector.settings import Settings
 from loloha.collector.store import Store, schema
 from loloha.collector.store.admin_key import AdminKey
+from loloha.collector.store.database import Database
+from loloha.collector.store.upgrade import upgrade
 from loloha.sender.collector import Collector
 from loloha.sender.sender import Connection
+
+
+@cache
+def _migrated() -> bytes:
+    """A database that every migration has passed: they take longer than most tests of a store."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "new.db"
+        with closing(Database(f"sqlite:///{file}")) as database:
+            upgrade(database)
+        assert [*file.parent.iterdir()] == [file]
+        return file.read_bytes()
+
+
+def new_store(folder: Path) -> str:
+    """The address of a new SQLite store in the folder, which no collector has opened yet."""
+    file = folder / "loloha.db"
+    file.write_bytes(_migrated())
+    file.chmod(0o600)
+    return f"sqlite:///{file}"
 
 
 class Near:

@@ -37,7 +37,7 @@ from loloha.collector.service import create_app
 from loloha.collector.settings import Settings
 from loloha.collector.store import Store
 from loloha.population.population import History, due
-from serving import work_here
+from serving import new_store, work_here
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def postgres_url() -> str:
 
 @pytest.fixture
 def sqlite_url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path}/loloha.db"
+    return new_store(tmp_path)
 
 
 @pytest.fixture

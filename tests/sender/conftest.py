@@ -19,10 +19,10 @@ def clock() -> Clock:
 @pytest.fixture
 def url(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     from loloha.collector.settings import Settings
-    from serving import Served, work_here
+    from serving import Served, new_store, work_here
 
     work_here(monkeypatch)
-    plain = Settings(store=f"sqlite:///{tmp_path}/c.db", admin_key=ADMIN_KEY, rate_limit="")
+    plain = Settings(store=new_store(tmp_path), admin_key=ADMIN_KEY, rate_limit="")
     with Served(plain, clock) as served:
         yield served
 

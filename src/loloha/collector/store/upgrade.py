@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import alembic.command
 import sqlalchemy as sql
 from alembic.config import Config
@@ -19,9 +21,7 @@ _ALONE = sql.text("SELECT pg_advisory_xact_lock(current_schema()::regnamespace::
 
 def upgrade(database: Database) -> None:
     """Run the migrations that the database has not seen, in one transaction."""
-    # A database that is refused is only read.
-    config = Config()
-    config.set_main_option("script_location", MIGRATIONS)
+    # A database that is refused, or up to date, is only read.
     with database.read() as connection:
         revision = MigrationContext.configure(connection).get_current_revision()
     if revision == _OF_0_1:
@@ -31,13 +31,9 @@ def upgrade(database: Database) -> None:
         )
     try:
         if revision is not None:
-            ScriptDirectory.from_config(config).get_revision(revision)
-        with database.write() as connection:
-            if database.dialect == "postgresql":
-                # Collectors that start at the same time migrate one after the other.
-                connection.execute(_ALONE)
-            config.attributes["connection"] = connection
-            alembic.command.upgrade(config, "head")
+            _scripts().get_revision(revision)
+        if revision != _scripts().get_current_head():
+            _migrate(database)
     except CommandError:
         raise StoreError(
             "store must be of a version that this release knows, a newer one has changed it; "
@@ -45,3 +41,24 @@ def upgrade(database: Database) -> None:
         ) from None
     # Not before it is known to be ours.
     database.make_private()
+
+
+def _migrate(database: Database) -> None:
+    config = _config()
+    with database.write() as connection:
+        if database.dialect == "postgresql":
+            # Collectors that start at the same time migrate one after the other.
+            connection.execute(_ALONE)
+        config.attributes["connection"] = connection
+        alembic.command.upgrade(config, "head")
+
+
+def _config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", MIGRATIONS)
+    return config
+
+
+@cache
+def _scripts() -> ScriptDirectory:
+    return ScriptDirectory.from_config(_config())
