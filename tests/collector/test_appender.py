@@ -103,8 +103,8 @@ def test_what_it_does_not_offer_says_so_and_the_rest_is_there(serve: Any, tmp_pa
     dashboard = serve()
     path = created(dashboard, one)
     client = serve(append_only=str(tmp_path / "log"))
-    for route in ("/", "/try", f"{path}/rounds", f"{path}/rounds/0/estimates", f"{path}/series",
-                  f"{path}/privacy"):  # fmt: skip
+    for route in ("/", "/try", "/admin", f"{path}/rounds", f"{path}/rounds/0/estimates",
+                  f"{path}/smoothed", f"{path}/series", f"{path}/privacy"):  # fmt: skip
         answer = client.get(route)
         assert (answer.status_code, answer.json()["type"]) == (
             501,

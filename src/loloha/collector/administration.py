@@ -22,7 +22,8 @@ _KEY = "/v1/admin/keys/{name}"
 
 def routes(context: Context) -> APIRouter:
     """The routes, over one context."""
-    router = APIRouter(tags=["admin keys"], dependencies=[Depends(known_parameters)])
+    guards = [Depends(context.require_sums), Depends(known_parameters)]
+    router = APIRouter(tags=["admin keys"], dependencies=guards)
 
     @router.get(
         "/v1/admin/keys",

@@ -27,7 +27,8 @@ _FILTERED = 4
 
 def routes(context: Context) -> APIRouter:
     """The routes, over one context."""
-    router = APIRouter(tags=["results"], dependencies=[Depends(known_parameters)])
+    guards = [Depends(context.require_sums), Depends(known_parameters)]
+    router = APIRouter(tags=["results"], dependencies=guards)
 
     @router.get(
         "/v1/campaigns/{fingerprint}/smoothed",

@@ -28,7 +28,8 @@ _ROUNDS_A_REQUEST = 100
 
 def routes(context: Context) -> APIRouter:
     """The routes, over one context."""
-    router = APIRouter(tags=["results"], dependencies=[Depends(known_parameters)])
+    guards = [Depends(context.require_sums), Depends(known_parameters)]
+    router = APIRouter(tags=["results"], dependencies=guards)
 
     @router.get(
         "/v1/campaigns/{fingerprint}/rounds",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 
 from loloha.collector import shape
 from loloha.collector.admin.campaign_card import SHORT, card, cards
@@ -33,7 +33,7 @@ _DONE = {
 
 def routes(context: Context) -> APIRouter:
     """The routes, over one context; none of them belongs to the API."""
-    router = APIRouter(include_in_schema=False)
+    router = APIRouter(include_in_schema=False, dependencies=[Depends(context.require_sums)])
 
     @router.get(PAGES.rstrip("/"))
     async def show_the_way() -> Response:

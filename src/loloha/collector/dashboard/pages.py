@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 
 from loloha.collector.answer import Shared
 from loloha.collector.context import Context
@@ -38,7 +38,7 @@ _FOR_EVER = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 def routes(context: Context) -> APIRouter:
     """The routes, over one context; none of them belongs to the API."""
-    router = APIRouter(include_in_schema=False)
+    router = APIRouter(include_in_schema=False, dependencies=[Depends(context.require_sums)])
 
     @router.get("/")
     async def show_page(request: Request) -> Response:
