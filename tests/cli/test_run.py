@@ -233,8 +233,18 @@ def test_a_seed_repeats_a_run_and_without_one_none_is_kept(
     assert json.loads((tmp_path / "c" / "metrics.json").read_text())["seed"] is None
 
 
+FEW = {"l-grr", "ololoha", "rappor", "dbitflippm", "onebit"}
+
+
 @pytest.mark.usefixtures("no_picture")
-@pytest.mark.parametrize("name", REGISTRY)
+@pytest.mark.parametrize(
+    "name",
+    [
+        # One of each encoding.
+        pytest.param(name, marks=[pytest.mark.long] * (name not in FEW))
+        for name in REGISTRY
+    ],
+)
 def test_every_protocol_runs(name: str, pages: Path, out: Path) -> None:
     line = ["run", str(pages), "--protocol", name, *needed(name), "--out", str(out)]
     assert main([*line, "--seed", "3"]) == 0

@@ -95,6 +95,7 @@ def test_there_and_back(source: str, target: str, tmp_path: Path) -> None:
     assert content(back) == content(source)
 
 
+@pytest.mark.long
 def test_what_is_cut_off_anywhere_is_no_store_and_goes_on(
     source: str, target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -107,7 +107,19 @@ def cut(monkeypatch: pytest.MonkeyPatch, store: Store, *, after: bool) -> None:
     monkeypatch.setattr(store.database, "write", last)
 
 
-@pytest.mark.parametrize("after", [False, pytest.param(True, marks=pytest.mark.long)])
+LONG, POSTGRES = pytest.mark.long, pytest.mark.postgres
+
+
+@pytest.mark.parametrize(
+    ("store_url", "after"),
+    [
+        ("sqlite", False),
+        pytest.param("sqlite", True, marks=LONG),
+        pytest.param("postgresql", False, marks=[LONG, POSTGRES]),
+        pytest.param("postgresql", True, marks=[LONG, POSTGRES]),
+    ],
+    indirect=["store_url"],
+)
 def test_a_deletion_goes_on_wherever_it_was_cut_off(
     store_url: str, monkeypatch: pytest.MonkeyPatch, after: bool
 ) -> None:

@@ -91,6 +91,7 @@ def test_it_works_on_the_store_and_dies_alone(process: Process, known: str) -> N
     works_and_dies_alone(process, known)
 
 
+@pytest.mark.long
 @pytest.mark.postgres
 def test_it_works_on_a_server_s_store(postgresql_url: str) -> None:
     with closing(Store(postgresql_url)) as store:

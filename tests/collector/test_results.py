@@ -83,6 +83,7 @@ def test_the_top_values_are_a_part_of_all_of_them(serve: Any) -> None:
     assert client.get(address, params={**query, "top": 1000}).json() == whole
 
 
+@pytest.mark.long
 def test_a_domain_too_large_to_show_whole_shows_its_top(serve: Any) -> None:
     client = serve(apart=True)
     k = (1 << 21) + 1

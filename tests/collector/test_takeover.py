@@ -81,6 +81,7 @@ def test_a_store_in_use_a_moment_ago_is_taken_over_with_a_word(
     assert "took the store over" not in caplog.text
 
 
+@pytest.mark.long
 def test_a_collector_that_stopped_is_no_other(
     serve: Any, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:

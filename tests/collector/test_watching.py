@@ -241,7 +241,7 @@ def ask(port: int, line: str, body: bytes = b"", **more: str) -> bytes:
         return device.recv(1 << 16)
 
 
-@pytest.mark.parametrize("form", ["json", "text"])
+@pytest.mark.parametrize("form", ["json", pytest.param("text", marks=pytest.mark.long)])
 def test_no_address_of_a_device_is_logged_even_where_the_collector_fails(
     form: str, tmp_path: Path
 ) -> None:

@@ -104,7 +104,7 @@ def test_a_round_in_a_query_of_its_own_is_the_same(kind, messy, monkeypatch):
         assert found("duckdb", log, guard) == found("local", log, guard)
 
 
-@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("threads", [pytest.param(1, marks=pytest.mark.long), 3])
 def test_passes_batches_and_threads_change_nothing(kind, messy, monkeypatch, threads):
     log, _ = messy(kind)
     want = [found("local", log, guard) for guard in (True, False)]

@@ -47,7 +47,7 @@ def same(grown: GrowingRound, log: ReportLog, *, guard: bool = True) -> None:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("largest", [1 << 24, 50])
+@pytest.mark.parametrize("largest", [pytest.param(1 << 24, marks=pytest.mark.long), 50])
 def test_after_each_file_it_is_the_tally_of_all(
     kind: Protocol, largest: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

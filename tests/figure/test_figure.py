@@ -126,6 +126,7 @@ def test_a_large_domain_is_drawn_in_steps() -> None:
     np.testing.assert_array_equal(line(axes, "estimate with interval"), given.frequencies[3])
 
 
+@pytest.mark.long
 def test_a_large_domain_needs_no_truth() -> None:
     given = series(bins=300)
     blind = Series(given.labels, given.rounds, given.frequencies, given.lower, given.upper)

@@ -111,6 +111,7 @@ def test_both_ways_err_as_simulated(k: int) -> None:
         assert error == pytest.approx(plan.recommendation.rmse**2, rel=0.11)
 
 
+@pytest.mark.long
 def test_losses_are_those_of_an_attribute_and_of_a_user() -> None:
     found = plan_attributes(6, 9_000, 4.0, 2.0, attributes=4)
     plain = json.loads(json.dumps(found.to_dict()))["losses"]

@@ -461,6 +461,7 @@ def test_reports_of_megabytes_are_recommended_only_if_asked_for() -> None:
     assert not any(row.left_out for row in loloha.plan(512_000, 50_000, 5.0, 4.0).rows)
 
 
+@pytest.mark.long
 def test_rows_say_what_values_that_change_reveal() -> None:
     for row in loloha.plan(20, 1000, 2.0, 1.0).rows:
         assert row.protocol is not None

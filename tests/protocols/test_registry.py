@@ -164,6 +164,7 @@ def test_the_command_line_knows_it(installed: Path) -> None:
     assert {"m-grr", "grr"} <= {row["name"] for row in listed}
 
 
+@pytest.mark.long
 def test_the_conformance_suite_tries_it(installed: Path) -> None:
     root = Path(__file__).resolve().parents[2]
     script = "import pytest, sys; sys.exit(pytest.main(sys.argv[1:]))"

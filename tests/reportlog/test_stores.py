@@ -197,6 +197,7 @@ def once(answer: Any) -> Any:
     return fault
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fault", ["slow", "busy", "cut"])
 def test_passing_faults_change_nothing(s3: S3, fault: str, tmp_path: Path) -> None:
     expected = counts(written(tmp_path), "local")
@@ -246,6 +247,7 @@ def test_a_large_file_is_seen_whole_or_not_at_all(s3: S3, monkeypatch: Any) -> N
     assert (place / "x").read_bytes() == content
 
 
+@pytest.mark.long
 def test_two_writers_at_once_take_nothing_from_each_other(s3: S3) -> None:
     root = f"{s3.bucket()}/LOG"
     both = [draw_reports(PROTOCOL, 30, seed) for seed in range(4)]

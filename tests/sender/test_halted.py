@@ -245,7 +245,14 @@ def test_from_its_end_date_on_it_draws_sends_and_keeps_nothing(
         assert not one.consent
 
 
-@pytest.mark.parametrize("states", [["closed"], ["closed", "archived"], ["closed", "deleted"]])
+@pytest.mark.parametrize(
+    "states",
+    [
+        ["closed"],
+        pytest.param(["closed", "archived"], marks=pytest.mark.long),
+        pytest.param(["closed", "deleted"], marks=pytest.mark.long),
+    ],
+)
 def test_nobody_agrees_to_what_was_closed_by_hand(
     url: str, tmp_path: Path, clock: Clock, states: list[str]
 ) -> None:

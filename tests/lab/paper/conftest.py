@@ -19,6 +19,14 @@ SMALL = Grid(
 )
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Who looks at the reproduction waits for it; `test_command` makes a part of one meanwhile."""
+    for item in items:
+        if isinstance(item, pytest.Function) and "small" in item.fixturenames:
+            item.add_marker(pytest.mark.long)
+
+
 @pytest.fixture(scope="session")
 def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Reproduction, Path]:
     """All parts at a size of seconds, without any file of real data.

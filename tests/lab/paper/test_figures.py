@@ -126,7 +126,6 @@ def test_the_uniform_line_of_buckets_is_drawn_where_they_are_fewer(
     assert flat == [1, 1, 2]
 
 
-@pytest.mark.long
 def test_every_figure_says_which_data_were_used(small: tuple[Reproduction, Path]) -> None:
     results = small[0].results
     assert results is not None
@@ -144,6 +143,7 @@ def test_every_figure_says_which_data_were_used(small: tuple[Reproduction, Path]
         assert "REDUCED SIZE" in said
 
 
+@pytest.mark.long
 def test_theory_figures_say_that_they_use_no_data() -> None:
     for figure in (
         exact_figures.draw_optimal_g(),

@@ -19,7 +19,6 @@ from loloha_lab.attacks import change
 from loloha_lab.paper.method import METHODS
 from loloha_lab.paper.reproduction import Reproduction
 
-pytestmark = pytest.mark.long
 Small = tuple[Reproduction, Path]
 Key = tuple[str, str, str, float, float | None]
 LABELS = {method.label: method.key for method in METHODS.values()}
