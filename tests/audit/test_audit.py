@@ -7,18 +7,20 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import beta
+from scipy.stats import beta, binom
 
 import loloha
 import wrong_clients
 from loloha.audit import Audit, ClientDevice, CommandDevice, audit, clopper_pearson
 from loloha.audit.audit import BOUNDS, LOOKS, _Asked
 from loloha.audit.device import Device
+from loloha.audit.event import EVENTS
 from loloha.cli import main
 from loloha.errors import AuditError, ParameterError
 from loloha.protocols import REGISTRY, Protocol
@@ -156,6 +158,56 @@ def test_planted_bugs_are_caught(wrong: Any, bug: str, users: int, caught: str) 
         found = audit(PROTOCOL, device, users=users)
     assert not found.passed
     assert caught in {finding.name for finding in found.findings if finding.violated}
+
+
+@pytest.mark.parametrize("name", ["rappor", "l-osue", "l-oue", "l-soue"])
+def test_what_memoised_bits_prove_is_above_what_is_allowed(name: str) -> None:
+    """Else no number of users would show it; of RAPPOR at 1.4 times eps_inf 1.96 of 2 was shown."""
+    rules, device = (
+        REGISTRY[name].from_params({"k": 2, "eps_inf": eps, "eps_1": 0.8}) for eps in (2.0, 2.8)
+    )
+    real, reports = device.realised, 8
+    times = np.arange(reports + 1)
+    shown = [binom.pmf(times, reports, float(p)) for p in (real.p2, real.q2)]
+    own, other = (float(p) * shown[0] + float(1 - p) * shown[1] for p in (real.p1, real.q1))
+    seen = np.zeros((2, 2))
+    for first, second in product(times.tolist(), repeat=2):
+        sent = [(None, bytes([(t < first) | (t < second) << 1])) for t in range(reports)]
+        leaning = EVENTS["eps_inf"](rules, (0, 1), sent)
+        if leaning is not None:
+            seen[:, leaning] += own[first] * other[second], other[first] * own[second]
+    assert math.log(seen[0, 0] / seen[1, 0]) > 1.1 * rules.asked_memo
+    assert seen[0, 0] > 0.03
+
+
+@pytest.mark.parametrize(("b", "d"), [(6, 1), (6, 3), (6, 6)])
+def test_sampled_bits_prove_all_that_they_lose(b: int, d: int) -> None:
+    """One bit of several loses half, and drowned the others: of three out of six 1.3 of 2.8."""
+    rules = loloha.DBitFlipPM(k=6, eps_inf=2.8, b=b, d=d)
+    real, seen = rules.realised, np.zeros((2, 2))
+    for key, bits in product(combinations(range(b), d), product((0, 1), repeat=d)):
+        y = sum(bit << place for place, bit in enumerate(bits)).to_bytes(1, "little")
+        leaning = EVENTS["eps_inf"](rules, (0, 5), [(key, y)] * 8)
+        if leaning is None:
+            continue
+        for side, value in enumerate((0, 5)):
+            cell = rules.memo_index(key, value)
+            ones = [float(real.p1 if place == cell else real.q1) for place in range(d)]
+            chances = [p if bit else 1 - p for p, bit in zip(ones, bits, strict=True)]
+            seen[side, leaning] += math.prod(chances)
+    assert math.log(seen[0, 0] / seen[1, 0]) == pytest.approx(2.8, abs=1e-9)
+
+
+def test_a_symbol_that_shows_less_than_another_is_no_memo() -> None:
+    """Of 100 memos 98 are neither value's: each of their reports by chance drowned the two."""
+    rules = loloha.LGRR(k=100, eps_inf=2.0, eps_1=1.8)
+
+    def told(*symbols: int) -> int | None:
+        return EVENTS["eps_inf"](rules, (0, 99), [(None, y) for y in symbols])
+
+    assert told(5, 5, 5, 0, 5, 5, 5, 5) is None
+    assert told(5, 5, 99, 99, 7, 99, 3, 2) == 1
+    assert told(0, 0, 0, 99, 0, 0, 0, 0) == 0
 
 
 def test_a_chance_that_is_too_large_by_one_percent_is_caught() -> None:

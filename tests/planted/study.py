@@ -4,6 +4,20 @@ from planted.mutant import DRAWS, POPULATION, POPULATION_LAW, Mutant
 
 POPULATIONS = [
     Mutant(
+        "an audit takes half of the sampled bits for all",
+        "audit/event.py",
+        "2 if d * (d - 1) >= RARE * b * (b - 1) else 1",
+        "1",
+        "audit/test_audit.py -k sampled_bits_prove",
+    ),
+    Mutant(
+        "an audit takes a chance symbol for the memo",
+        "audit/event.py",
+        "max(leanings.count(0), leanings.count(1)) < most",
+        "False",
+        "audit/test_audit.py -k shows_less",
+    ),
+    Mutant(
         "a quote that is never closed swallows the rest of a CSV",
         "datasets/csv.py",
         "end not in ragged",

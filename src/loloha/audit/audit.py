@@ -17,13 +17,12 @@ import numpy as np
 
 from loloha import checks
 from loloha.audit.device import ClientDevice, Device, History, Transcript
+from loloha.audit.event import EVENTS, STRETCH
 from loloha.errors import ParameterError
 from loloha.privacy.loss import growth
 from loloha.privacy.transcript import eps_2
 from loloha.protocols import Protocol
 
-STRETCH = 8
-"""Reports from which a memo is told."""
 LOOKS = (1 / 64, 1 / 8, 1.0)
 """Shares of the users after which the counts are looked at; a violation ends the audit."""
 BOUNDS = 10
@@ -206,7 +205,7 @@ class _Asked:
         if self.protocol.longitudinal:
             self.moved += any(key != transcript[0][0] for key, _ in transcript)
         for name in names:
-            leaning = _EVENTS[name](self.protocol, self.values, transcript)
+            leaning = EVENTS[name](self.protocol, self.values, transcript)
             if leaning is not None:
                 self.counts[name][side, leaning] += 1
 
@@ -238,85 +237,3 @@ def _claims(protocol: Protocol) -> dict[str, float]:
     if protocol.longitudinal:
         claims |= {"eps_inf": protocol.asked_memo, "eps_2": eps_2(protocol)}
     return claims
-
-
-Event = Callable[[Protocol, tuple[int, int], Transcript], int | None]
-"""0 if what was sent speaks for the first value, 1 for the second, None for neither."""
-
-
-def _first(protocol: Protocol, values: tuple[int, int], sent: Transcript) -> int | None:
-    return _leaning(protocol, values, *sent[0])
-
-
-def _two(protocol: Protocol, values: tuple[int, int], sent: Transcript) -> int | None:
-    first, other = (_leaning(protocol, values, *report) for report in sent[:2])
-    return first if first == other else None
-
-
-def _memo(protocol: Protocol, values: tuple[int, int], sent: Transcript) -> int | None:
-    """What the memo says, where the reports leave little doubt about it."""
-    leanings = [_leaning(protocol, values, key, y) for key, y in sent]
-    margin = leanings.count(0) - leanings.count(1)
-    return None if abs(margin) < _doubtless(protocol) else int(margin < 0)
-
-
-def _doubtless(protocol: Protocol) -> int:
-    """How many more reports of one kind than of the other make a wrong memo 100 times rarer."""
-    second: Any = protocol.second_channel
-    if second is None or not second.q:
-        return 1
-    log_ratio = math.log(protocol.encoding.likelihood_ratio(second.p, second.q))
-    return min(math.ceil(math.log(100) / log_ratio), STRETCH // 2)
-
-
-def _last(protocol: Protocol, values: tuple[int, int], sent: Transcript) -> int | None:
-    """Whether the last report is nearer to the memo of the first stretch or of the second."""
-    memos = [
-        _usual(protocol, [y for _, y in sent[start : start + STRETCH]]) for start in (0, STRETCH)
-    ]
-    y: Any = sent[-1][1]
-    if isinstance(y, bytes):
-        apart = [(int.from_bytes(m, "little") ^ int.from_bytes(y, "little")) for m in memos]
-        near, far = (bits.bit_count() for bits in apart)
-        return None if near == far else int(far < near)
-    if memos[0] == memos[1] or y not in memos:
-        return None
-    return memos.index(y)
-
-
-_EVENTS: dict[str, Event] = {
-    "eps_1": _first,
-    "eps_t, t = 2": _two,
-    "eps_inf": _memo,
-    "eps_2": _last,
-}
-
-
-def _leaning(protocol: Protocol, values: tuple[int, int], key: Any, y: Any) -> int | None:
-    """Which of the two values an answer supports, if it supports one of them alone."""
-    encoding: Any = protocol.encoding
-    if encoding.is_key(key):
-        cells = [encoding.memo_index(key, v) for v in values]
-    else:
-        # Of a threshold that is not sent: the greater value is the likelier one to reach it.
-        cells = [int(v == max(values)) for v in values]
-    if cells[0] == cells[1]:
-        return None
-    if not isinstance(y, bytes):
-        return cells.index(y) if y in cells else None
-    bits = int.from_bytes(y, "little")
-    # The last cell of sampled buckets is no bit: the other one then speaks alone, by being unset.
-    size = encoding.size
-    ones = [bits >> cell & 1 if cell < size else None for cell in cells]
-    known = [
-        1 - chance if place else chance for place, chance in enumerate(ones) if chance is not None
-    ]
-    return None if len(set(known)) != 1 else 1 - known[0]
-
-
-def _usual(protocol: Protocol, ys: list[Any]) -> Any:
-    """The memo that so many answers speak for: the commonest symbol, or each bit's majority."""
-    if not isinstance(ys[0], bytes):
-        return max(sorted(set(ys)), key=ys.count)
-    rows = np.unpackbits(np.frombuffer(b"".join(ys), np.uint8).reshape(len(ys), -1), axis=1)
-    return np.packbits(2 * rows.sum(axis=0, dtype=np.int64) > len(ys)).tobytes()
