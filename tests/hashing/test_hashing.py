@@ -4,7 +4,7 @@ import csv
 import sys
 from collections import Counter
 from fractions import Fraction
-from itertools import permutations
+from itertools import permutations, product
 from pathlib import Path
 from typing import Any
 
@@ -351,3 +351,28 @@ def test_a_line_is_a_seed_and_its_multiples(g: int, k: int) -> None:
     heads = np.array([first[line] for line in lines.tolist()])
     hashed = family.hash_many(seeds[:, None], values[None]) * factors[:, None] % g
     assert (hashed == family.hash_many(heads[:, None], values[None])).all()
+
+
+@pytest.mark.parametrize("family", [AffineHash(300, 7), PrimeHash(300, 7)], ids=repr)
+def test_a_key_is_the_integer_that_it_is_said_to_be(family: Any) -> None:
+    """Of both factors at the ends of their ranges, and what it hashes to."""
+    prime = family.modulus
+    for a, b in product((1, 2, prime - 1), (0, 1, prime - 1)):
+        key = a * 2**31 + b if family.name == "affine" else (a - 1) * prime + b
+        assert family.join(a, b) == key
+        assert family.split(key) == (a, b)
+        assert family.is_key(key)
+        for v in (0, 1, 299):
+            assert family.hash(key, v) == (a * v + b) % prime % 7
+
+
+@pytest.mark.parametrize(("k", "g"), [(300, 2), (300, 7)])
+def test_a_seed_hashes_to_the_product_of_its_digits_and_the_values(k: int, g: int) -> None:
+    family = LinearHash(k, g)
+
+    def digits(number: int) -> list[int]:
+        return [number // g**place % g for place in range(family.m)]
+
+    for seed, v in product((1, g, family.size - 1, family.size // 3), (0, 1, g, k - 1)):
+        terms = zip(digits(seed), digits(v), strict=True)
+        assert family.hash(seed, v) == sum(x * y for x, y in terms) % g
