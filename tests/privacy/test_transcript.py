@@ -150,6 +150,8 @@ def assigned(protocol: Protocol, history: Any, other: Any) -> float:
 EXACT = [
     (BI, 3),
     (loloha.OLOLOHA(k=4, g=3, hash="affine", eps_inf=1.0, eps_1=0.5), 2),
+    (loloha.BiLOLOHA(k=3, memo="joint", eps_inf=2.0, eps_1=1.0), 3),
+    (loloha.OLOLOHA(k=3, g=3, hash="prime", memo="joint", m0=0.1, eps_inf=2.0, eps_1=1.0), 2),
     (loloha.RAPPOR(k=3, eps_inf=2.0, eps_1=1.0), 2),
     (loloha.LOUE(k=2, eps_inf=3.0, eps_1=1.0), 3),
     (loloha.DBitFlipPM(k=3, eps_inf=1.0), 2),

@@ -10,6 +10,7 @@ import pytest
 import loloha
 from loloha.errors import MergeError, ParameterError
 from loloha.postprocess import project_simplex
+from loloha.server.alarm_rule import AlarmRule
 from loloha.server.estimate_table import COLUMNS
 from loloha.server.observations import Observations
 from loloha_lab.tables.series import drifting
@@ -380,3 +381,44 @@ def test_rows_of_the_documented_tables_are_measured_again() -> None:
     measured = [row(some[0]), alarm_row(protocols()[1], 1000)]
     for line in measured:
         assert f"| {' | '.join(line)} |" in documented
+
+
+@pytest.mark.parametrize(
+    ("rule", "says"),
+    [
+        ({}, "exactly one .* got none"),
+        ({"expected": 0.1, "fdr": 0.1}, "exactly one .* got both"),
+        ({"expected": 0.0}, "expected must be above 0"),
+        ({"fdr": 1.01}, "fdr must be"),
+        ({"fdr": 0.1, "values": []}, "values must be at least one"),
+        ({"fdr": 0.1, "values": [1, -1]}, "values must be an integer"),
+    ],
+)
+def test_a_rule_of_alarms_that_says_nothing_is_refused(rule: dict[str, Any], says: str) -> None:
+    with pytest.raises(ParameterError, match=says):
+        AlarmRule(**rule)
+
+
+def test_a_rule_of_alarms_suits_the_values_that_it_watches() -> None:
+    for expected, values, bins, says in (
+        (3.0, None, 3, None), (3.1, None, 3, "at most the 3 values"),
+        (2.0, [0, 4, 4], 5, None), (2.1, [0, 4, 4], 5, "at most the 2 values"),
+        (1.0, [4, 0], 4, r"must lie in 0\.\.3"),
+    ):  # fmt: skip
+        rule = AlarmRule(expected=expected, values=values)
+        if says is None:
+            rule.must_suit(bins)
+        else:
+            with pytest.raises(ParameterError, match=says):
+                rule.must_suit(bins)
+    AlarmRule(fdr=1.0).must_suit(1)
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [(5, "must hold rounds, got int"), ("ab", "must hold rounds, got str"), ([], "got none"),
+     ([None, None], "got none"), ([3], "must be a Tally or an Estimate, got int")],
+)  # fmt: skip
+def test_what_holds_no_rounds_is_refused(source: Any, says: str) -> None:
+    with pytest.raises(ParameterError, match=says):
+        Observations.of(source)
