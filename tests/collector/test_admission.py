@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,9 +16,15 @@ from collecting import ADMIN, ADMIN_KEY, Clock, campaign, clients, created, mess
 from loloha.campaign import Labels
 from loloha.collector import admission, joint_upload, result_document
 from loloha.collector.admin.form_guard import FORM, LARGEST_FORM, LOGIN, PLAIN
-from loloha.collector.admission import MEDIA, MOST_HEADER_BYTES, TOGETHER
+from loloha.collector.admission import (
+    MEDIA,
+    MOST_HEADER_BYTES,
+    TOGETHER,
+    require_short_headers,
+)
 from loloha.collector.body import PAGES
 from loloha.collector.middleware import take_off
+from loloha.collector.problem import Problem
 from loloha.collector.rate import RateLimit
 from loloha.collector.secret import hashed
 from loloha.collector.service import Application, create_app
@@ -452,3 +459,15 @@ def test_labels_are_searched_for_what_their_letters_cost(serve: Any) -> None:
     answers = [client.get(f"{path}?q=0799{i % 10}") for i in range(20)]
     assert answers[0].json()["matches"][0] == {"value": 7990, "label": labels[7990]}
     assert 3 <= [one.status_code for one in answers].index(429) <= 12
+
+
+def test_headers_path_and_query_have_32_kib_together() -> None:
+    scope = {"path": "/" + "p" * 99, "query_string": b"q" * 100}
+    for more in (0, 1):
+        scope["headers"] = [(b"x" * 60, b"y" * 40), (b"z", b"v" * (32 * 1024 - 301 + more))]
+        admitted: Any = SimpleNamespace(scope=scope)
+        if more:
+            with pytest.raises(Problem, match="at most 32768 bytes"):
+                require_short_headers(admitted)
+        else:
+            require_short_headers(admitted)

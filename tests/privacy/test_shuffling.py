@@ -19,7 +19,7 @@ from loloha.privacy import blanket
 from loloha.privacy.blanket import Classes, hidden
 from loloha.privacy.composition import Others, _exchanged, _Part, composed
 from loloha.privacy.lattice import balance, split
-from loloha.privacy.shuffling import _divergences, _first_report
+from loloha.privacy.shuffling import _divergences, _first_report, _of_bits
 from loloha.protocols import Protocol
 
 BUDGETS: Any = {"eps_inf": 2.0, "eps_1": 1.0}
@@ -317,3 +317,33 @@ def test_a_loss_that_was_asked_for_is_said_as_it_was_and_none_that_is_infinite()
     boundless = privacy.shuffled(loloha.OLOLOHA(k=2, eps_inf=700.0, eps_1=350.0), 50)
     assert "Any one round: no gain is proved, nothing bounds it." in boundless.text
     assert "inf" not in boundless.text
+
+
+@pytest.mark.parametrize("nowhere", [False, True])
+@pytest.mark.parametrize("bits", [2, 3, 4, 6])
+def test_classes_of_bits_hold_what_all_their_answers_are_sent_with(
+    bits: int, nowhere: bool
+) -> None:
+    """By all 2^bits answers: of each value, and of the one that sends an answer least often."""
+    p, q = 0.7, 0.4
+    shown: dict[tuple[bool, ...], list[float]] = {}
+    for y in itertools.product((True, False), repeat=bits):
+        base = math.prod(q if bit else 1 - q for bit in y)
+        sent = [base * (p / q if bit else (1 - p) / (1 - q)) for bit in y] + [base] * nowhere
+        of_class = shown.setdefault((*y[:3], all(y)), [0.0] * 4)
+        for place, chance in enumerate((sent[0], sent[1], base, min(sent))):
+            of_class[place] += chance
+    one, two, base, least = (list(part) for part in zip(*sorted(shown.values()), strict=True))
+    found = _of_bits(p, q, bits, nowhere=nowhere)
+    assert found.local == pytest.approx(math.log(p / q * (1 - q) / (1 - p)))
+    pairs = [(one, two), (one, base), (base, one)] if nowhere else [(one, two)]
+    assert len(found.hidden) == len(pairs)
+    for classes, pair in zip(found.hidden, pairs, strict=True):
+        listed = sorted(zip(*classes, strict=True))
+        assert np.array(listed) == pytest.approx(np.array(sorted(zip(*pair, least, strict=True))))
+    for classes in [*found.hidden, *found.attained]:
+        assert sum(classes.one) == pytest.approx(sum(classes.two)) == pytest.approx(1.0)
+    for classes in found.attained:
+        assert sum(classes.others) == pytest.approx(1.0)
+    assert sum(found.hidden[0].others) < 1
+    assert (found.others is not None) == (bits > 2)
