@@ -101,6 +101,8 @@ def test_another_fingerprint_is_refused() -> None:
         ({"labels": ["unknown", "a", "b"]}, "other must differ"),
         ({"labels": "abcd"}, "labels must be a list"),
         ({"labels": {"range": [0, 1]}}, "labels must be a list"),
+        ({"labels": {"range": [0, 1, 2], "bins": 3}}, "labels must be a list"),
+        ({"labels": {"range": "01", "bins": 3}}, "labels must be a list"),
         ({"labels": {"range": [1, 1], "bins": 3}}, "low < high"),
         ({"labels": {"range": [0, float("nan")], "bins": 3}}, "high must be"),
         ({"labels": {"range": [0, 1], "bins": 0}}, "bins must be"),
@@ -321,3 +323,46 @@ def test_an_end_date_ends_rounds_and_changes_no_other_document() -> None:
             Schedule(100, 10, expires=wrong)  # type: ignore[arg-type]
     with pytest.raises(CampaignError, match="expires must be a moment"):
         Schedule.from_dict({**plain.to_dict(), "expires": None})
+
+
+@pytest.mark.parametrize(
+    ("change", "most"),
+    [
+        (lambda n: {"name": "n" * n}, 200),
+        (lambda n: {"labels": ["a", "b", "c" * n], "other": "unknown"}, 200),
+        (lambda n: {"other": "o" * n}, 200),
+        (lambda n: {"round": {"start": "2026-01-01T00:00:00Z", "seconds": n}}, 366 * 86400),
+        (lambda n: {"round": {**SCHEDULE.to_dict(), "every": n}}, 1 << 24),
+        (lambda n: {"labels": {"range": [0, 1 << n], "bins": 3}}, 53),
+    ],
+    ids=["name", "label", "other", "seconds", "every", "range"],
+)
+def test_the_largest_that_a_document_may_hold(change: Any, most: int) -> None:
+    document = campaign().to_dict()
+    one = Campaign.from_dict(document | change(most))
+    assert Campaign.from_json(one.to_json()) == one
+    with pytest.raises(CampaignError):
+        Campaign.from_dict(document | change(most + 1))
+
+
+def test_rounds_of_which_one_is_asked_are_in_the_document() -> None:
+    plain = SCHEDULE.to_dict()
+    assert "every" not in plain
+    assert Schedule.from_dict({**plain, "every": 2}).to_dict() == {**plain, "every": 2}
+    for wrong in (1, 0, True, 2.0, None):
+        with pytest.raises(ParameterError, match="every must be an integer"):
+            Schedule.from_dict({**plain, "every": wrong})
+
+
+def test_each_frequency_has_its_text() -> None:
+    domain = Labels(tuple(range(5)), other="else")
+    buckets = campaign(domain=domain, protocol=loloha.DBitFlipPM(k=6, b=4, d=2, eps_inf=1.0))
+    values = [buckets.protocol.encoding.bin_values(bin) for bin in range(4)]
+    for text, (first, last) in zip(buckets.bin_labels, values, strict=True):  # type: ignore[misc]
+        ends = [buckets.labels[first], buckets.labels[last]]
+        assert all(end in text for end in ends)
+    assert sorted(v for first, last in values for v in range(first, last + 1)) == list(range(6))  # type: ignore[misc]
+    mean = campaign(
+        domain=domain, protocol=loloha.OneBit(k=6, eps_inf=2.0, eps_1=1.0, target="mean")
+    )
+    assert mean.bin_labels == ["mean"]
