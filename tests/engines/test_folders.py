@@ -69,7 +69,7 @@ def by_statement(dialect: str, log: ReportLog, **options: Any) -> Any:
     else:
         table = pa.table(duckdb.connect().sql(query))
     return [
-        (one.round, one.counts.tolist(), *one[2:])
+        (one.round, one.counts.tolist(), one.n, one.duplicates, one.conflicts)
         for one in by_round(log.protocol, table, total=True)
     ]
 
