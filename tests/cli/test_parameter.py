@@ -130,3 +130,17 @@ def test_numbers_are_asked_for_of_domains_that_have_them(
     ):
         assert main(wrong) == 2
         assert said in capsys.readouterr().err
+
+
+def test_an_option_says_what_it_means_for_every_protocol_that_has_it() -> None:
+    """--calibration told of g alone, which is what it means for one protocol of five."""
+    for name in parameter.names():
+        text = parameter.described(name)[1]
+        for cls in REGISTRY.values():
+            if name in parameter.parameters_of(cls):
+                entry = parameter._entry(parameter._described_by(cls, name), name)
+                assert entry is not None
+                assert entry[1] in text
+    said = parameter.described("calibration")[1]
+    assert "l-grr, biloloha, ololoha:" in said
+    assert "dbitflippm:" in said

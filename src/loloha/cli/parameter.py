@@ -17,6 +17,7 @@ PANEL = "Parameters of the protocol"
 FEW = 5
 # "name, name : type" and the indented lines below it, as numpydoc has it.
 ENTRY = re.compile(r"^(?P<names>\w[\w, ]*?) : (?P<type>.+)\n(?P<text>(?:(?:[ \t]+.*)?\n?)*)", re.M)
+SAME = re.compile(r"\bas for `(\w+)`", re.IGNORECASE)
 # Sections of a page that a reader of the help does not have before him.
 CITED = re.compile(r" \(MATH section [\d.]+\)")
 
@@ -78,15 +79,25 @@ def described(name: str) -> tuple[type, str, str | None, None, str]:
     having = [cls for cls in REGISTRY.values() if name in parameters_of(cls)]
     if not having:
         raise KeyError(name)
-    # Some say no more than that theirs is that of another.
-    own = (entry for cls in having if (entry := _entry(cls, name)) and "s for `" not in entry[1])
-    entries = Counter(own)
-    kind, text = entries.most_common(1)[0][0] if entries else ("", "")
+    texts: dict[str, list[str]] = {}
+    kind = ""
+    for cls in having:
+        kind, text = _entry(_described_by(cls, name), name) or ("", "")
+        texts.setdefault(text, []).append(cls.name)
     choices = re.match(r"\{(.*)\}", kind)
-    if len(having) <= FEW < len(REGISTRY):
+    if len(texts) > 1:
+        text = " ".join(f"{', '.join(of)}: {text}" for text, of in texts.items())
+    elif len(having) <= FEW < len(REGISTRY):
         text = f"{text} For {', '.join(cls.name for cls in having)}."
     metavar = choices[1].replace('"', "").replace(", ", "|") if choices else None
     return _scalar(having[0], name), text.strip(), metavar, None, PANEL
+
+
+def _described_by(cls: type[Protocol], name: str) -> type[Protocol]:
+    """The protocol whose page says what a parameter means, where it is said to be the same."""
+    _, text = _entry(cls, name) or ("", "")
+    same = SAME.search(text)
+    return cls if same is None else next(p for p in REGISTRY.values() if p.__name__ == same[1])
 
 
 def _scalar(cls: type[Protocol], name: str) -> type:

@@ -161,7 +161,7 @@ class LGRR(TwoRound):
     ----------
     calibration : {"tight", "published"}
         "tight" spends exactly eps_1 on the first report; "published" is the paper's formula,
-        which for g > 2 is private but noisier than asked.
+        which for g > 2 is private but noisier than asked, and its g of OLOLOHA.
     """
 
     name: ClassVar[str] = "l-grr"
