@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import product
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -136,7 +137,9 @@ def test_a_bin_is_the_share_of_users_by_their_weights(encoding: Encoding) -> Non
 
 
 @pytest.mark.parametrize(
-    "encoding", [case for case in TESTS if not case.fractional], ids=lambda p: repr(p)[:40]
+    "encoding",
+    [case for case in TESTS if not case.fractional and not isinstance(case, Hashed)],
+    ids=lambda p: repr(p)[:40],
 )
 def test_the_lasting_share_is_the_chance_of_one_memo_symbol_in_two_rounds(
     encoding: Encoding,
@@ -146,7 +149,7 @@ def test_the_lasting_share_is_the_chance_of_one_memo_symbol_in_two_rounds(
     k = getattr(encoding, "k", encoding.bins)
     shares = np.arange(1, k + 1) / sum(range(1, k + 1))
     of_bins = encoding.frequencies(shares)
-    got = encoding.lasting_share(of_bins)
+    got = encoding.lasting_share(of_bins, 0.6)
     for bin in range(encoding.bins):
         keys = [key for key in keys_of(encoding) if could(key, None, bin)]
         chances = [
@@ -156,6 +159,45 @@ def test_the_lasting_share_is_the_chance_of_one_memo_symbol_in_two_rounds(
             if encoding.memo_index(key, v) == encoding.memo_index(key, w)
         ]
         assert got[bin] == pytest.approx(sum(chances) / len(keys), rel=1e-9)
+
+
+def covariance_share(cells: Any, shares: Any, p: float, q: float) -> float:
+    """Of the support of value 0 in two rounds of values drawn apart; cells are those of each key.
+
+    A memo supports it with chance p if its cell is that of value 0, else q; one cell has one memo.
+    """
+    chances = np.where(cells == cells[:, :1], p, q)
+    covariance = variance = 0.0
+    for v, mean in enumerate(chances.mean(axis=0)):
+        variance += shares[v] * mean * (1 - mean)
+        apart = chances[:, [v]] * chances
+        both = np.where(cells == cells[:, [v]], chances[:, [v]], apart).mean(axis=0)
+        covariance += shares[v] * float(shares @ (both - mean * chances.mean(axis=0)))
+    return covariance / variance
+
+
+@pytest.mark.parametrize("contrast", [0.1, 0.6, 0.95])
+def test_the_lasting_share_of_hashed_values_is_that_of_their_covariance(contrast: float) -> None:
+    """Exactly, where three values have independent hashes, of a value that nobody holds."""
+    g, shares = 3, np.array([0.0, 0.5, 0.3, 0.2])
+    cells = np.array([*product(range(g), repeat=len(shares))])
+    q = (1 - contrast) / g
+    encoding = Hashed(SimpleNamespace(g=g, k=4, collision=Fraction(1, g)))  # type: ignore[arg-type]
+    expected = covariance_share(cells, shares, q + contrast, q)
+    assert encoding.lasting_share(shares, contrast)[0] == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "family", [LinearHash(16, 2), LinearHash(25, 3), PrimeHash(13, 3)], ids=str
+)
+def test_the_lasting_share_of_shipped_hashes_is_rather_too_large(family: Any) -> None:
+    """Three of their hashes are not independent, which shares less: intervals err to the wide."""
+    k, contrast = family.k, 0.6
+    encoding, shares = Hashed(family), np.full(k, 1 / k)
+    cells = np.array([[family.hash(key, v) for v in range(k)] for key in keys_of(encoding)])
+    q = (1 - contrast) / family.g
+    exact = covariance_share(cells, shares, q + contrast, q)
+    assert exact <= encoding.lasting_share(shares, contrast)[0] <= exact + 1.3 / k
 
 
 @encodings

@@ -17,7 +17,7 @@ from loloha.server.statespace import (
 )
 
 TAU, K = 5, 3
-PARAMETERS = Parameters(2e-3, 1e-3, 0.8)
+PARAMETERS = Parameters(2e-3, 1e-3, 0.8, 0.2)
 
 
 def drawn(missing: bool = True, seed: int = 0) -> Observed:
@@ -28,20 +28,36 @@ def drawn(missing: bool = True, seed: int = 0) -> Observed:
         estimates[0, 0] = estimates[2, 1] = np.nan
         estimates[3] = np.nan
     memo, fresh = rng.uniform(1e-3, 4e-3, (2, TAU, 1)) * np.ones(K)
-    shares = np.array([0.2, 0.3, 0.5])
-    return Observed(estimates, memo, fresh, shares, np.array([0.3, 0.4, 0.5]), [7, 1, 2, 1, 3])
+    shares, lasting = np.array([0.2, 0.3, 0.5]), np.array([0.3, 0.4, 0.5])
+    turnover = np.array([0.0, 1e-3, 4e-3])
+    return Observed(estimates, memo, fresh, shares, turnover, lasting, [7, 1, 2, 1, 3])
 
 
-def dense(observed: Observed, v: int) -> tuple[Any, Any]:
-    """Covariance of one value's truths, and of its estimates, over all rounds."""
+def dense(observed: Observed, v: int) -> tuple[Any, Any, Any]:
+    """Covariance of one value's truths, of these with its estimates, and of its estimates."""
     at = np.cumsum(observed.elapsed) - observed.elapsed[0]
-    f, lasting = observed.frequency[v], observed.lasting[v]
-    q = PARAMETERS.s * f * (1 - f) + PARAMETERS.s_0
-    truth = PRIOR_VARIANCE + q * np.minimum.outer(at, at)
+    q = PARAMETERS.s * observed.frequency[v] * (1 - observed.frequency[v]) + PARAMETERS.s_0
+    level = PRIOR_VARIANCE + q * np.minimum.outer(at, at)
     fading = PARAMETERS.rho ** np.abs(np.subtract.outer(at, at))
-    deviations = np.sqrt(observed.memo[:, v])
-    memo = np.outer(deviations, deviations) * (lasting + (1 - lasting) * fading)
-    return truth, truth + memo + np.diag(observed.fresh[:, v])
+    loads = [observed.loads(t, PARAMETERS.revisiting) for t in range(TAU)]
+    a, b, of_truth, rest = (np.array([one[part][v] for one in loads]) for part in range(4))
+    truth = level + (np.outer(of_truth, of_truth) + np.outer(rest, rest)) * fading
+    seen = level + np.outer(a, a) + np.outer(b, b) * fading + np.diag(observed.fresh[:, v])
+    return truth, level + np.outer(of_truth, b) * fading, seen
+
+
+def test_users_who_change_their_values_move_the_truth_and_fade_the_memo_noise() -> None:
+    """Of the loads of a round: all variances that they stand for."""
+    observed, revisiting = drawn(), PARAMETERS.revisiting
+    lasting = revisiting + (1 - revisiting) * observed.lasting
+    for t in range(TAU):
+        a, b, truth, rest = observed.loads(t, revisiting)
+        moved = (1 - revisiting) * observed.turnover
+        assert a**2 == pytest.approx(lasting * observed.memo[t])
+        assert a**2 + b**2 == pytest.approx(observed.memo[t] + moved)
+        # What moves the truth is independent of the memo noise that fades.
+        assert truth * b == pytest.approx(moved)
+        assert truth**2 + rest**2 == pytest.approx(moved)
 
 
 @pytest.mark.parametrize("missing", [False, True])
@@ -49,11 +65,11 @@ def test_the_smoother_is_the_dense_posterior(missing: bool) -> None:
     observed = drawn(missing)
     states = smooth(observed, PARAMETERS)
     for v in range(K):
-        truth, seen = dense(observed, v)
+        truth, both, seen = dense(observed, v)
         known = np.isfinite(observed.estimates[:, v])
-        weights = np.linalg.solve(seen[np.ix_(known, known)], truth[known]).T
+        weights = np.linalg.solve(seen[np.ix_(known, known)], both[:, known].T).T
         mean = 1 / K + weights @ (observed.estimates[known, v] - 1 / K)
-        covariance = truth - weights @ truth[known]
+        covariance = truth - weights @ both[:, known].T
         assert states.smoothed.mean[:, v] == pytest.approx(mean, abs=1e-9)
         for s in range(TAU):
             assert states.smoothed.variance[s, v] == pytest.approx(covariance[s, s], abs=1e-9)
@@ -67,11 +83,11 @@ def test_the_filter_is_the_posterior_of_the_rounds_so_far() -> None:
     states = smooth(observed, PARAMETERS)
     for t in range(TAU):
         for v in range(K):
-            truth, seen = dense(observed, v)
+            truth, both, seen = dense(observed, v)
             known = np.isfinite(observed.estimates[:, v]) & (np.arange(TAU) <= t)
-            weights = np.linalg.solve(seen[np.ix_(known, known)], truth[known, t])
+            weights = np.linalg.solve(seen[np.ix_(known, known)], both[t, known])
             mean = 1 / K + weights @ (observed.estimates[known, v] - 1 / K)
-            variance = truth[t, t] - weights @ truth[known, t]
+            variance = truth[t, t] - weights @ both[t, known]
             assert states.filtered.mean[t, v] == pytest.approx(mean, abs=1e-9)
             assert states.filtered.variance[t, v] == pytest.approx(variance, abs=1e-9)
 
@@ -82,7 +98,7 @@ def test_the_likelihood_is_the_dense_one(missing: bool) -> None:
     expected = 0.0
     for v in range(K):
         known = np.isfinite(observed.estimates[:, v])
-        seen = dense(observed, v)[1][np.ix_(known, known)]
+        seen = dense(observed, v)[2][np.ix_(known, known)]
         error = observed.estimates[known, v] - 1 / K
         expected -= error @ np.linalg.solve(seen, error) / 2
         expected -= np.linalg.slogdet(2 * np.pi * seen)[1] / 2
@@ -97,7 +113,8 @@ def test_a_round_left_out_is_one_without_estimates() -> None:
     observed.estimates[2] = np.nan
     kept = [0, 1, 3, 4]
     rows = (observed.estimates[kept], observed.memo[kept], observed.fresh[kept])
-    fewer = Observed(*rows, observed.frequency, observed.lasting, [1, 1, 3, 3])
+    columns = (observed.frequency, observed.turnover, observed.lasting)
+    fewer = Observed(*rows, *columns, [1, 1, 3, 3])
     one, other = smooth(observed, PARAMETERS), smooth(fewer, PARAMETERS)
     for states in ("filtered", "smoothed"):
         for all_, some in zip(getattr(one, states), getattr(other, states), strict=True):
@@ -108,7 +125,8 @@ def test_a_round_left_out_is_one_without_estimates() -> None:
 def modelled(parameters: Parameters, tau: int, k: int, seed: int) -> Observed:
     """Estimates drawn from the model itself."""
     rng = np.random.default_rng(seed)
-    f, variance, lasting = np.full(k, 1 / k), 1e-4, 0.3
+    f, variance, share = np.full(k, 1 / k), 1e-4, 0.3
+    lasting = parameters.revisiting + (1 - parameters.revisiting) * share
     q = parameters.s * f * (1 - f) + parameters.s_0
     truth = f + np.cumsum(rng.normal(0, np.sqrt(q), (tau, k)), axis=0)
     noise = np.empty((tau, k))
@@ -119,7 +137,8 @@ def modelled(parameters: Parameters, tau: int, k: int, seed: int) -> Observed:
     memo = np.sqrt(lasting) * rng.normal(0, 1, k) + np.sqrt(1 - lasting) * noise
     estimates = truth + np.sqrt(variance) * (memo + rng.normal(0, 1, (tau, k)))
     both = np.full((tau, k), variance)
-    return Observed(estimates, both, both, f, np.full(k, lasting), np.ones(tau, dtype=int))
+    columns = (f, np.zeros(k), np.full(k, share))
+    return Observed(estimates, both, both, *columns, np.ones(tau, dtype=int))
 
 
 def test_values_that_move_are_told_from_those_that_stand_still() -> None:

@@ -260,14 +260,14 @@ class Encoding(ABC):
         """How many of n reports are expected to be able to support one given bin."""
         return float(n)
 
-    def lasting_share(self, f: Floats) -> Floats:
-        """Chance that two rounds far apart find a user at one memo symbol, float64[bins].
+    def lasting_share(self, f: Floats, contrast: float) -> Floats:
+        """Covariance of memo noise of two rounds over its variance, float64[bins].
 
-        For values drawn from the frequencies ``f`` in each, and users whose report can support the
-        bin. Source: MATH section 19.
+        For values drawn from the frequencies ``f`` in each, users whose report can support the
+        bin, and p1 - q1 = ``contrast``. Here it is the chance that both rounds find a user at one
+        memo symbol. Source: MATH section 19.
         """
-        c0 = float(self.collision)
-        lasting: Floats = 0 * f + c0 + (1 - c0) * (f**2).sum()
+        lasting: Floats = 0 * f + (f**2).sum()
         return lasting
 
     def eligible(self, counts: Ints, n: int) -> Ints:

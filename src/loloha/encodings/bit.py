@@ -208,7 +208,7 @@ class SampledBuckets(_BitEncoding):
     def expected_eligible(self, n: int) -> float:
         return n * self.d / self.b
 
-    def lasting_share(self, f: Floats) -> Floats:
+    def lasting_share(self, f: Floats, contrast: float) -> Floats:
         # The others of the sample are d - 1 of b - 1 buckets, drawn without replacement.
         chance, others = (self.d - 1) / (self.b - 1), (f**2).sum() - f**2
         unsampled = (1 - chance) * (1 - f)

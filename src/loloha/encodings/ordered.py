@@ -139,7 +139,7 @@ class Threshold(_SymbolEncoding):
         drew: Ints = counts.reshape(-1, 2).sum(axis=1)
         return drew
 
-    def lasting_share(self, f: Floats) -> Floats:
+    def lasting_share(self, f: Floats, contrast: float) -> Floats:
         # Whose threshold is this one: both times at or above it, or both times below.
         lasting: Floats = f**2 + (1 - f) ** 2
         return lasting

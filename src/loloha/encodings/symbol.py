@@ -14,7 +14,7 @@ from loloha.report import Answer, Key, Report
 from loloha.rng import Rng
 
 if TYPE_CHECKING:
-    from loloha.arrays import Bools, Ints
+    from loloha.arrays import Bools, Floats, Ints
 
 
 class _SymbolEncoding(Encoding):
@@ -155,6 +155,14 @@ class Hashed(_SymbolEncoding):
     @property
     def collision(self) -> Fraction:
         return self.family.collision
+
+    def lasting_share(self, f: Floats, contrast: float) -> Floats:
+        # Two values share a cell, and its memo, with chance c0. Where they do not, a bin that lies
+        # with one of them does not lie with the other: of independent hashes of three values, this
+        # takes the share contrast^2 of that chance away.
+        c0, same = float(self.collision), (f**2).sum()
+        lasting: Floats = 0 * f + same + (1 - same) * c0 * (1 - contrast**2)
+        return lasting
 
     def shapes(self, n: Any) -> tuple[tuple[Any], tuple[Any]]:
         return (n,), (n,)

@@ -23,8 +23,6 @@ from loloha.server.statespace import Observed
 from loloha.server.tally import Tally
 from loloha.server.variance import Channel, drawn_from, eligible_of, spread
 
-LEAST_LASTING = 1e-6
-"""Share of the memo noise that is taken to stay for ever, and to fade, at least."""
 _ADVICE = (
     "give a result of loloha.simulate, or a loloha.Tally or loloha.Estimate of each round, "
     "as a list or by its number"
@@ -249,10 +247,10 @@ class Observations:
         memo = memo * self.returning
         elapsed = np.diff(self.rounds, prepend=self.rounds[0] - 1)
         plausible = self.plausible(mean, 1 / np.maximum(reached, 0.5))
-        lasting = self.protocol.encoding.lasting_share(plausible)
-        # Where all stay, or none, the filter's covariance had no inverse.
-        lasting = np.clip(lasting, LEAST_LASTING, 1 - LEAST_LASTING)
-        return Observed(self.estimates, memo, variance - memo, f, lasting, elapsed)
+        protocol = self.protocol
+        lasting = protocol.encoding.lasting_share(plausible, protocol.p1 - protocol.q1)
+        turnover = plausible * (1 - plausible) / self.sampled_from.max()
+        return Observed(self.estimates, memo, variance - memo, f, turnover, lasting, elapsed)
 
 
 def _estimate(source: Any) -> Estimate | None:

@@ -60,7 +60,9 @@ def _mean_states(observations: Observations, shares: Floats) -> statespace.State
     memo = np.minimum(memo, variance) * observations.returning
     whole = observations.observed()
     lasting = whole.lasting.mean(keepdims=True)
-    observed = Observed(shares, memo, variance - memo, f, lasting, whole.elapsed)
+    # The most that values can vary at this mean.
+    turnover = f * (1 - f) / np.max(users)
+    observed = Observed(shares, memo, variance - memo, f, turnover, lasting, whole.elapsed)
     return statespace.smooth(observed, statespace.fit(observed))
 
 

@@ -18,6 +18,8 @@ FITTED_VALUES = 64
 # Decimal exponents of s and s_0, in units of the mean variance of a round, and of 1 - rho.
 RANGES = ((-6.0, 2.0), (-7.0, 1.0), (-4.0, 0.0))
 COARSE, FINEST = 6, 0.2
+# The share of users who return to their values: while the rest is fitted, and then.
+USUAL_REVISITING, REVISITING = 0.03, np.logspace(-3, -0.05, 13)
 # How fast single values may move, in units of what is fitted to all of them.
 PACES = (1 / 64, 1 / 16, 1 / 4, 1.0, 4.0)
 # Of the shares of values at each pace: observations that they begin with, and steps to fit them.
@@ -30,10 +32,12 @@ class Parameters(NamedTuple):
     Attributes
     ----------
     s, s_0 : float
-        The truth of a value of mean frequency f moves by a normal step of variance
+        The level of a value of mean frequency f moves by a normal step of variance
         pace (s f (1 - f) + s_0) from a round to the next.
     rho : float
-        Correlation, from a round to the next, of the memo noise that can leave.
+        Correlation, from a round to the next, of what fades as users change their values.
+    revisiting : float
+        Share of users whom rounds far apart find at one value, beyond those by chance.
     pace : float64[k]
         Of each value: some are rolled out while most stand still.
     """
@@ -41,10 +45,11 @@ class Parameters(NamedTuple):
     s: Any
     s_0: Any
     rho: Any
+    revisiting: Any = USUAL_REVISITING
     pace: Any = 1.0
 
     def drift(self, f: Floats) -> Any:
-        """Variance of the truth's step, by mean frequency: q."""
+        """Variance of the level's step, by mean frequency: q."""
         return self.pace * (self.s * f * (1 - f) + self.s_0)
 
 
@@ -64,6 +69,20 @@ class _Step(NamedTuple):
     scale: Floats
 
 
+class _Loads(NamedTuple):
+    """How a round depends on the states, beside the level: standard deviations.
+
+    a is what lasts of the memo noise. b is what fades: the rest of it, and how far the truth is
+    from its level because users change their values. Of the truth, b is known to bring ``truth``;
+    ``rest`` is what the memo noise hides.
+    """
+
+    a: Any
+    b: Any
+    truth: Any
+    rest: Any
+
+
 @dataclass(frozen=True, eq=False)
 class Observed:
     """What the filter takes: estimates of rounds, and how their variance splits.
@@ -76,8 +95,10 @@ class Observed:
         Variance that rounds share through the memo (C), and that they do not (V - C).
     frequency : float64[k]
         Mean frequency of each value.
+    turnover : float64[k]
+        Variance of the truth about its level, of users who all draw their values anew: T.
     lasting : float64[k]
-        Share of the memo noise that never leaves: phi.
+        Share of the memo noise that never leaves, of such users: phi.
     elapsed : int64[tau]
         Rounds since the row before; the first does not count.
     """
@@ -86,37 +107,44 @@ class Observed:
     memo: Floats
     fresh: Floats
     frequency: Floats
+    turnover: Floats
     lasting: Floats
     elapsed: Any
 
     def of(self, values: Any) -> Observed:
         """The same of some values."""
         rows = {name: getattr(self, name)[:, values] for name in ("estimates", "memo", "fresh")}
-        columns = {name: getattr(self, name)[values] for name in ("frequency", "lasting")}
+        columns = {
+            name: getattr(self, name)[values] for name in ("frequency", "turnover", "lasting")
+        }
         return replace(self, **rows, **columns)
+
+    def loads(self, t: int, revisiting: Any) -> _Loads:
+        """Of row t, if so many users return to their values."""
+        memo, lasting = self.memo[t], revisiting + (1 - revisiting) * self.lasting
+        faded, moved = (1 - lasting) * memo, (1 - revisiting) * self.turnover
+        b = np.sqrt(faded + moved)
+        some = np.maximum(b, np.finfo(float).tiny)
+        return _Loads(np.sqrt(lasting * memo), b, moved / some, np.sqrt(faded * moved) / some)
 
 
 def forward(observed: Observed, parameters: Parameters) -> Iterator[_Step]:
     """The Kalman filter, round by round; parameters of shape [m, 1] run m filters at once."""
-    # The states a and b are in units of the standard deviation of the memo noise of their round.
-    f, lasting, rho = observed.frequency, observed.lasting, parameters.rho
+    # The states a and b are standard normals, which the loads of each round scale.
+    f, rho, revisiting = observed.frequency, parameters.rho, parameters.revisiting
     drift = parameters.drift(f)
-    size = np.broadcast_shapes(np.shape(drift), f.shape, np.shape(rho))
+    size = np.broadcast_shapes(np.shape(drift), f.shape, np.shape(rho), np.shape(revisiting))
     state, covariance = np.zeros((3, *size)), np.zeros((3, 3, *size))
     state[0] = 1 / len(f)
-    covariance[0, 0], covariance[1, 1], covariance[2, 2] = PRIOR_VARIANCE, lasting, 1 - lasting
-    loads = np.sqrt(observed.memo)
-    for t, (y, load, fresh) in enumerate(
-        zip(observed.estimates, loads, observed.fresh, strict=True)
-    ):
+    covariance[0, 0], covariance[1, 1], covariance[2, 2] = PRIOR_VARIANCE, 1.0, 1.0
+    for t, (y, fresh) in enumerate(zip(observed.estimates, observed.fresh, strict=True)):
         if t:
-            state, covariance = _predict(
-                state, covariance, drift, rho, lasting, observed.elapsed[t]
-            )
+            state, covariance = _predict(state, covariance, drift, rho, observed.elapsed[t])
+        a, b, *_ = observed.loads(t, revisiting)
         seen = np.isfinite(y)
-        innovation = np.where(seen, y, 0.0) - state[0] - load * (state[1] + state[2])
-        along = covariance[:, 0] + load * (covariance[:, 1] + covariance[:, 2])
-        scale = along[0] + load * (along[1] + along[2]) + fresh
+        innovation = np.where(seen, y, 0.0) - state[0] - a * state[1] - b * state[2]
+        along = covariance[:, 0] + a * covariance[:, 1] + b * covariance[:, 2]
+        scale = along[0] + a * along[1] + b * along[2] + fresh
         gain = np.where(seen, along / scale, 0.0)
         state = state + gain * innovation
         covariance = covariance - gain[:, None] * along[None]
@@ -125,7 +153,7 @@ def forward(observed: Observed, parameters: Parameters) -> Iterator[_Step]:
 
 
 def _predict(
-    state: Floats, covariance: Floats, drift: Any, rho: Any, lasting: Floats, elapsed: int
+    state: Floats, covariance: Floats, drift: Any, rho: Any, elapsed: int
 ) -> tuple[Floats, Floats]:
     """States and covariance some rounds later."""
     kept = rho**elapsed
@@ -134,7 +162,7 @@ def _predict(
     covariance[2] *= kept
     covariance[:, 2] *= kept
     covariance[0, 0] += drift * elapsed
-    covariance[2, 2] += (1 - lasting) * (1 - kept**2)
+    covariance[2, 2] += 1 - kept**2
     return state, covariance
 
 
@@ -154,7 +182,8 @@ def _log_densities(observed: Observed, parameters: Parameters) -> Any:
 
 def fit(observed: Observed) -> Parameters:
     """The parameters of largest likelihood: a coarse grid, then steps to the best neighbour."""
-    # Then the pace of each value, its mean over a distribution of paces that all values share.
+    # Then the share of users who return to their values, and the pace of each value: their means,
+    # given all values, over a prior and over a distribution of paces that all values share.
     # Half the logarithm of the mean step's variance is added: a truth of which little is known
     # would often be fitted as one that never moves, and changes of it as certain (Chung et al.
     # 2013).
@@ -180,7 +209,16 @@ def fit(observed: Observed) -> Parameters:
             step /= 2
     s, s_0, gap = (10.0**x for x in at)
     fitted = Parameters(s * unit, s_0 * unit, 1 - gap)
+    fitted = fitted._replace(revisiting=_revisiting(observed, fitted))
     return fitted._replace(pace=_paces(observed, fitted))
+
+
+def _revisiting(observed: Observed, parameters: Parameters) -> float:
+    """The posterior mean of the share of users who return, of a prior uniform in its logarithm."""
+    # Not the likeliest: where rounds hardly tell it, noise that might last counts as such.
+    logs = log_likelihood(observed, parameters._replace(revisiting=REVISITING[:, None]))
+    chances = np.exp(logs - logs.max())
+    return float(chances @ REVISITING / chances.sum())
 
 
 def _paces(observed: Observed, parameters: Parameters) -> Floats:
@@ -221,7 +259,13 @@ class States:
     gains : list of float64[3, 3, k], one for each row but the last
         Of the Rauch-Tung-Striebel pass.
     covariances : float64[tau, 3, k]
-        Smoothed, of x with x, a and b.
+        Smoothed, of x, a and b with the truth.
+    loads : float64[tau, 3, k]
+        Of the truth on x, a and b.
+    rest : float64[tau, k]
+        Standard deviation of what these do not say of it.
+    kept : float64[tau]
+        Correlation of that, and of b, with the row before.
     """
 
     filtered: Posterior
@@ -229,26 +273,33 @@ class States:
     innovations: Floats
     gains: list[Floats]
     covariances: Floats
+    loads: Floats
+    rest: Floats
+    kept: Floats
 
     def covariance(self, s: int, t: int) -> Floats:
         """Of the truths of rows s <= t given all rounds, float64[k]."""
-        row = np.zeros((3, self.covariances.shape[-1]))
-        row[0] = 1.0
+        row = self.loads[s]
         for gain in self.gains[s:t]:
             row = np.einsum("ik,ijk->jk", row, gain)
         shared: Floats = np.einsum("ik,ik->k", row, self.covariances[t])
+        shared += self.kept[s + 1 : t + 1].prod() * self.rest[s] * self.rest[t]
         return shared
 
 
 def smooth(observed: Observed, parameters: Parameters) -> States:
     """Filter forwards, then Rauch, Tung and Striebel backwards."""
     steps = list(forward(observed, parameters))
-    drift = parameters.drift(observed.frequency)
+    drift, rho = parameters.drift(observed.frequency), parameters.rho
     tau, size = len(steps), len(observed.frequency)
-    filtered = Posterior(
-        np.array([step.state[0] for step in steps]),
-        np.array([step.covariance[0, 0] for step in steps]),
-    )
+    rounds = [observed.loads(t, parameters.revisiting) for t in range(tau)]
+    loads = np.stack([[np.ones(size), np.zeros(size), of_round.truth] for of_round in rounds])
+    rest = np.stack([of_round.rest for of_round in rounds])
+    means, variances = np.empty((2, tau, size))
+    for t, (step, load) in enumerate(zip(steps, loads, strict=True)):
+        means[t] = (load * step.state).sum(axis=0)
+        variances[t] = np.einsum("ik,ijk,jk->k", load, step.covariance, load)
+    filtered = Posterior(means, variances + rest**2)
     # At the pace of all values: a burst must not hide in a pace that it has raised itself.
     common = forward(observed, parameters._replace(pace=1.0))
     innovations = np.array([step.innovation / np.sqrt(step.scale) for step in common])
@@ -260,19 +311,18 @@ def smooth(observed: Observed, parameters: Parameters) -> States:
         past = steps.pop()
         if t < tau - 1:
             elapsed = observed.elapsed[t + 1]
-            predicted, spread = _predict(
-                past.state, past.covariance, drift, parameters.rho, observed.lasting, elapsed
-            )
-            gain = _gain(past.covariance, spread, parameters.rho**elapsed)
+            predicted, spread = _predict(past.state, past.covariance, drift, rho, elapsed)
+            gain = _gain(past.covariance, spread, rho**elapsed)
             gains.append(gain)
             state = past.state + np.einsum("ijk,jk->ik", gain, state - predicted)
             covariance = past.covariance + np.einsum(
                 "ijk,jlk,mlk->imk", gain, covariance - spread, gain, optimize=True
             )
-        means[t], covariances[t] = state[0], covariance[0]
-    return States(
-        filtered, Posterior(means, covariances[:, 0]), innovations, gains[::-1], covariances
-    )
+        means[t] = (loads[t] * state).sum(axis=0)
+        covariances[t] = np.einsum("ijk,jk->ik", covariance, loads[t])
+    smoothed = Posterior(means, (loads * covariances).sum(axis=1) + rest**2)
+    kept = rho ** np.asarray(observed.elapsed, dtype=np.float64)
+    return States(filtered, smoothed, innovations, gains[::-1], covariances, loads, rest, kept)
 
 
 def _gain(covariance: Floats, predicted: Floats, kept: Any) -> Floats:

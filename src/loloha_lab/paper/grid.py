@@ -19,7 +19,7 @@ from loloha_lab.paper.workload import WORKLOADS, Facts, words
 
 MOST_RUNS = 10_000
 # Raised when what a cell measures, or how it draws, changes: older results are then redone.
-MEASUREMENT = 1
+MEASUREMENT = 2
 # A client is a Python object: some milliseconds for the reports of a user.
 ATTACKED_USERS = 50
 

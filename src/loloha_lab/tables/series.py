@@ -27,7 +27,7 @@ from loloha.server.series import EstimatedSeries, series
 K, N, TAU, RUNS, ALARM_RUNS = 32, 10_000, 60, 12, 40
 CHURNS = (0.0, 0.02, 0.1, 0.5)
 DRIFT, ZIPF = 0.02, 1.1
-EVERY = 7
+EVERY, OWN = 7, 5
 HEAD = (
     "population", "protocol", "filter", "smoother", "filter's intervals", "smoother's",
     "of a change", "alarms a round, 1 expected",
@@ -78,6 +78,15 @@ def drifting(churn: float, seed: int, n: int = N, tau: int = TAU, k: int = K) ->
         values[:, t] = np.where(moves, rng.choice(k, n, p=shares), values[:, t - 1])
         weights = weights + rng.normal(0, DRIFT, k)
     return values
+
+
+def returning(seed: int, own: int = OWN, n: int = N, tau: int = TAU, k: int = K) -> Ints:
+    """Users who hold one of a few values of their own in each round, each as likely."""
+    rng = np.random.default_rng(seed)
+    shares = np.arange(1, k + 1.0) ** -ZIPF
+    values = rng.choice(k, (n, own), p=shares / shares.sum())
+    chosen: Ints = np.take_along_axis(values, rng.integers(0, own, (n, tau)), axis=1)
+    return chosen
 
 
 def reporting(case: SeriesCase, values: Ints, seed: int) -> Ints:
@@ -132,6 +141,7 @@ def cases() -> Iterator[SeriesCase]:
                 f"{100 * churn:g} % move a round", protocol,
                 partial(drifting, churn),
             )  # fmt: skip
+        yield SeriesCase(f"users return to {OWN} values of their own", protocol, returning)
     ololoha, _, l_grr, rappor, *_ = protocols()
     for protocol in (ololoha, l_grr, rappor):
         for churn in (0.02, 0.1):
