@@ -259,6 +259,31 @@ def test_numbers_have_mean_and_quantiles_together_and_by_themselves(
     )
 
 
+def test_of_numbers_the_mean_is_watched(
+    hours: tuple[Any, list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    result, source = hours
+    estimated = loloha.series(result.tallies)
+    alarmed = estimated.alarms(expected=0.5, mean=True)[:, 0]
+    assert alarmed.any()
+    for watch in ([], ["--watch", "mean"]):
+        rows = printed([*source, "--expected", "0.5", *watch], capsys)
+        assert [row["mean_alarm"] for row in rows] == alarmed.repeat(11).tolist()
+        assert "alarm" not in rows[0]
+    innovations = [row["mean_innovation"] for row in rows[11::11]]
+    assert innovations == pytest.approx(list(estimated.mean_innovations[1:, 0]))
+    rows = printed([*source, "--expected", "0.5", "--watch", f'"{HOURS.bin_labels[3]}"'], capsys)
+    assert "mean_alarm" not in rows[0]
+    assert {row["label"] for row in rows if row["alarm"]} <= {HOURS.bin_labels[3]}
+    assert main(["series", *source, "--expected", "0.5"]) == 0
+    shown = capsys.readouterr()
+    assert f"alarms: {alarmed.sum()} in 12 rounds" in shown.err
+    told = [line for line in shown.out.splitlines() if " mean " in line]
+    means = result.observations().numbers.summary(0.95, HOURS.domain.scale)["mean"]
+    for row in np.flatnonzero(alarmed):
+        assert any(f"{means[row]:.4g}" in line for line in told)
+
+
 def test_numbers_of_suppressed_thresholds_have_their_mean(
     hours: tuple[Any, list[str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -18,6 +18,7 @@ from starlette.testclient import TestClient
 
 import loloha
 from collecting import HOUR, START, Clock, campaign, clients, created
+from loloha.campaign import Range
 from loloha.collector import alarm_watch
 from loloha.collector.smoothed_cache import MOST_CELLS, rounds_together
 from loloha.collector.store import Store
@@ -27,7 +28,7 @@ from loloha.collector.terms import Terms
 from loloha.errors import ParameterError
 from loloha.wire import encode
 
-TERMS = {"late_seconds": 0, "early_seconds": 0, "minimum_cohort": 50}
+TERMS = {"late_seconds": 0, "early_seconds": 0, "minimum_cohort": 100}
 SECRET = "a secret of the tests"
 N, BURST = 300, 6
 
@@ -235,6 +236,34 @@ def test_a_burst_alarms_once_and_is_sent_until_it_arrives(
     watch(other)
     assert len(receiver.got) == 3
     assert other.get(f"{path}/alarms").json() == listed
+
+
+@pytest.mark.parametrize("target", ["distribution", "mean"])
+def test_of_numbers_the_mean_is_watched_in_their_own_units(
+    serve: Any, clock: Clock, target: Any
+) -> None:
+    """Though no threshold has reports enough to be shown, whichever rule: no label or this one."""
+    protocol = loloha.OneBit(k=5, eps_inf=4.0, eps_1=3.0, target=target)
+    agreed = campaign(protocol=protocol, domain=Range(10, 20, 5))
+    rules = [{"expected": 0.05}, {"fdr": 0.05, "labels": ["mean"]}]
+    client = serve(alarms=[*rules, {"expected": 0.1, "labels": ["nobody's"]}])
+    path = filled(client, clock, range(BURST + 1), agreed, clients(agreed, N))
+    clock.now += HOUR
+    watch(client)
+    listed = client.get(f"{path}/alarms").json()
+    assert [(rule["mean"], rule["values"]) for rule in listed["rules"]] == 2 * [(True, None)]
+    assert listed["rules"][0]["meaning"].endswith("of the mean")
+    assert [event["round"] for event in listed["alarms"]] == 2 * [BURST]
+    single = client.get(f"{path}/rounds/{BURST}/estimates").json()["numbers"]["mean"][0]
+    smoothed = client.get(f"{path}/smoothed", params={"newest": BURST + 1}).json()
+    if target == "distribution":
+        assert set(smoothed["unbiased"][BURST]) == {None}
+    for event in listed["alarms"]:
+        (one,) = event["alarms"]
+        assert (one["value"], one["label"]) == (None, "mean")
+        # Half of the users are at the upper end, of whom the mean is told in units of the range.
+        assert one["unbiased"] == pytest.approx(single)
+        assert one["innovation"] > 2
 
 
 def test_a_rule_begins_with_the_next_round(serve: Any, clock: Clock) -> None:

@@ -277,6 +277,28 @@ def test_alarms_are_told_listed_and_marked(visit: Open, site: Site) -> None:
     assert ring["x"] == [4]
 
 
+@pytest.mark.parametrize("smoothed", ["true", "false"])
+def test_alarms_of_a_mean_are_told_in_its_units_and_marked(visit: Open, smoothed: str) -> None:
+    event = {
+        "event": "e", "campaign": timed().fingerprint, "name": "Hours", "round": 2,
+        "start": "2026-01-01T02:00:00Z", "rule": {},
+        "alarms": [{"value": None, "label": "mean", "unbiased": 11.25, "innovation": 4.75}],
+    }  # fmt: skip
+    document = {"campaign": "", "rules": [{"meaning": "0.1 expected"}], "alarms": [event]}
+    page = visit(timed(), f"&smoothed={smoothed}")
+    page.route("**/alarms", lambda route: route.fulfill(json=document))
+    page.reload()
+    page.wait_for_selector("body[data-state=ready]")
+    assert "mean (11.25, +4.8 standard deviations)" in page.locator("#notices").text_content()
+    assert table(page, "alarms-table")[-1][2:] == ["mean", "11.25", "+4.8"]
+    drawn(page, "numbers-chart")
+    until(
+        page,
+        "document.querySelector('#numbers-chart').data"
+        ".some((one) => one.marker?.symbol === 'circle-open' && one.x[0] === 2)",
+    )
+
+
 def test_without_a_smoothed_series_single_rounds_stay(visit: Open) -> None:
     page = visit(frequent(), expected=["Failed to load resource"])
     problem = {"title": "no", "detail": "come back", "status": 503}

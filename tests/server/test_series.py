@@ -315,6 +315,53 @@ def test_no_more_alarms_than_were_expected() -> None:
     assert not SERIES.alarms(expected=6.0)[0].any()
 
 
+@pytest.mark.parametrize("target", ["distribution", "mean"])
+def test_alarms_of_the_mean_are_as_many_as_were_expected(target: Any) -> None:
+    """Of a still, a drifting and a churning population; and a burst of one in five alarms.
+
+    Each round alarms with chance .1: of 590 rounds 59, with a standard deviation of 7.3; the fit
+    takes a few of them for moves.
+    """
+    protocol, alarms, rounds = loloha.OneBit(k=25, target=target, **BUDGETS), 0, 0
+    for seed in range(15):
+        rng = np.random.default_rng(seed)
+        values = np.empty((1500, 40), dtype=np.int64)
+        for t in range(40):
+            new = rng.binomial(24, 0.4 + 0.002 * t * (seed % 3 == 1), 1500)
+            moves = rng.random(1500) < (0.0, 0.05, 0.3)[seed % 3]
+            values[:, t] = np.where(moves, new, values[:, t - 1]) if t else new
+        estimated = loloha.series(loloha.simulate(protocol, values, rng=seed))
+        alarmed = estimated.alarms(expected=0.1, mean=True)
+        assert alarmed.shape == (40, 1)
+        alarms, rounds = alarms + int(alarmed.sum()), rounds + 39
+    assert rounds == 585
+    assert 32 <= alarms <= 80
+    values[:500, 30] = 24
+    burst = loloha.series(loloha.simulate(protocol, values, rng=1))
+    assert burst.alarms(expected=0.01, mean=True)[30, 0]
+
+
+def test_a_rule_names_the_mean_of_numbers_by_its_label() -> None:
+    numbers, labels = loloha.OneBit(k=4, **BUDGETS), ["1 … 3", "2 … 3", "3"]
+
+    def rule(watched: Any, protocol: Any = numbers) -> AlarmRule:
+        return AlarmRule.of_labels(watched, labels, protocol, expected=0.1)
+
+    assert rule(None) == rule(["mean"]) == AlarmRule(expected=0.1, mean=True)
+    assert rule(["3", "1 … 3"]) == AlarmRule(expected=0.1, values=(2, 0))
+    other = loloha.LGRR(k=3, **BUDGETS)
+    assert rule(None, other) == AlarmRule(expected=0.1)
+    for watched, protocol in ((["mean"], other), (["mean", "3"], numbers)):
+        with pytest.raises(ParameterError, match="got 1 others"):
+            rule(watched, protocol)
+    with pytest.raises(ParameterError, match="at most the 1 values"):
+        AlarmRule.of_labels(None, labels, numbers, expected=2.0)
+    with pytest.raises(ParameterError, match="got both"):
+        AlarmRule(expected=0.1, mean=True, values=(1,))
+    with pytest.raises(ParameterError, match="protocol must ask for numbers"):
+        SERIES.alarms(expected=0.1, mean=True)
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [

@@ -314,7 +314,7 @@ OPTIONS = {
         "With --consent after a withdrawal: leave out rounds that were answered before. Answered "
         "again, a round counts the user twice.",
     ),
-    "watch": Option(str, 'Alarms: only of these labels, "a,b,c".', "LABELS"),
+    "watch": Option(str, 'Alarms: only of these labels: a,"b, c"; of numbers, or mean.', "LABELS"),
     "wide": Option(bool, "Show all columns."),
     "withdraw": Option(bool, "The user withdraws consent: delete key, memo and queue."),
     "yes": Option(bool, "Do not ask first."),

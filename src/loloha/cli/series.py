@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from loloha.cli.summary import UNITS, show_number_table, unit_of
 from loloha.errors import ParameterError
 
 if TYPE_CHECKING:
-    from loloha.arrays import Bools
+    from loloha.arrays import Bools, Floats
     from loloha.campaign.domain import Scale
     from loloha.server.alarm_rule import AlarmRule
     from loloha.server.observations import Observations
@@ -57,10 +58,8 @@ def series(
     rule = _rule(expected, fdr, watch, observations)
     with console.working(f"estimating {len(observations.rounds)} rounds together"):
         estimated = of_rounds(observations, smooth=not filter_, level=level)
-    alarmed = None if rule is None else rule.alarmed(estimated.innovations)
-    more: dict[str, Any] = {"innovation": estimated.innovations}
-    if alarmed is not None:
-        more["alarm"] = alarmed.astype(float)
+    alarmed = None if rule is None else rule.alarmed(_innovations(estimated, rule))
+    more = _alarm_columns(estimated, rule, alarmed)
     numbers = _numbers(estimated, scale)
     for name, rows in numbers.items():
         more |= round_columns(
@@ -78,8 +77,8 @@ def series(
         _show_numbers(estimated, numbers, scale)
     elif out is None:
         _show_last(estimated, top or FEW)
-    if alarmed is not None and not as_json:
-        _show_alarms(estimated, alarmed)
+    if rule is not None and alarmed is not None and not as_json:
+        _show_alarms(estimated, rule, alarmed, numbers)
 
 
 def _observations(
@@ -148,19 +147,10 @@ def _rule(
         if watch is not None:
             raise ParameterError("--watch must come with --expected or --fdr, got neither; add one")
         return None
-    values = None
-    if watch is not None:
-        place = {str(label): at for at, label in enumerate(_labels(seen))}
-        wanted = [label.strip() for label in watch.split(",")]
-        if strangers := sum(label not in place for label in wanted):
-            raise ParameterError(
-                f"--watch must name labels of the series, got {strangers} others; separate them "
-                "by commas, and give --campaign where the source has none"
-            )
-        values = tuple(place[label] for label in wanted)
-    rule = AlarmRule(expected=expected, fdr=fdr, values=values)
-    rule.must_suit(seen.protocol.bins)
-    return rule
+    # A label with a comma, as those of ranges have, stands in double quotes.
+    parts = [] if watch is None else next(csv.reader([watch], skipinitialspace=True))
+    watched = None if watch is None else [part.strip() for part in parts]
+    return AlarmRule.of_labels(watched, _labels(seen), seen.protocol, expected=expected, fdr=fdr)
 
 
 def _labels(seen: Observations) -> Any:
@@ -223,10 +213,38 @@ def _show_numbers(
         console.say(f"the last {FEW} rounds; --out or --json has all {len(rounds)}")
 
 
-def _show_alarms(estimated: EstimatedSeries, alarmed: Bools) -> None:
+def _innovations(estimated: EstimatedSeries, rule: AlarmRule) -> Floats:
+    return estimated.mean_innovations if rule.mean else estimated.innovations
+
+
+def _alarm_columns(
+    estimated: EstimatedSeries, rule: AlarmRule | None, alarmed: Bools | None
+) -> dict[str, Any]:
+    """Innovations and alarms: of each value, and of the mean of numbers."""
+    from loloha.server.estimate_table import round_columns
+
+    protocol = estimated.observations.protocol
+    columns: dict[str, Any] = {"innovation": estimated.innovations}
+    of_mean: dict[str, Any] = {}
+    if not protocol.histogram:
+        of_mean["mean_innovation"] = estimated.mean_innovations[:, 0]
+    if rule is not None and alarmed is not None:
+        some = alarmed.astype(float)
+        if rule.mean:
+            of_mean["mean_alarm"] = some[:, 0]
+        else:
+            columns["alarm"] = some
+    return columns | round_columns(of_mean, protocol.bins)
+
+
+def _show_alarms(
+    estimated: EstimatedSeries, rule: AlarmRule, alarmed: Bools, numbers: dict[str, Any]
+) -> None:
     import numpy as np
 
-    labels = _labels(estimated.observations)
+    from loloha.server.alarm_rule import MEAN
+
+    labels, innovations = _labels(estimated.observations), _innovations(estimated, rule)
     places = np.argwhere(alarmed).tolist()
     console.say(f"alarms: {len(places)} in {len(estimated.rounds)} rounds")
     if places:
@@ -235,9 +253,11 @@ def _show_alarms(estimated: EstimatedSeries, alarmed: Bools) -> None:
             [
                 [
                     estimated.rounds[row],
-                    str(labels[v]),
-                    _percent(estimated.observations.estimates[row, v]),
-                    round(float(estimated.innovations[row, v]), 2),
+                    MEAN if rule.mean else str(labels[v]),
+                    f"{numbers['single_']['mean'][row]:.4g}"
+                    if rule.mean
+                    else _percent(estimated.observations.estimates[row, v]),
+                    round(float(innovations[row, v]), 2),
                 ]
                 for row, v in places
             ],

@@ -23,6 +23,7 @@ from loloha.collector.smoothed_cache import rounds_together
 from loloha.collector.store.alarms import AlarmStore, Event
 from loloha.errors import ParameterError
 from loloha.sender.connection import TimedResponse
+from loloha.server.alarm_rule import MEAN
 
 if TYPE_CHECKING:
     from loloha.collector.process import Process
@@ -190,7 +191,7 @@ class AlarmWatch:
                     self._unsuitable.add(name)
                     _log.warning("a rule of alarms is not tried on %.12s: %s", name[0], error)
                 continue
-            text = json.dumps([rule.expected, rule.fdr, rule.values])
+            text = json.dumps([rule.expected, rule.fdr, MEAN if rule.mean else rule.values])
             rules[hashlib.sha256(text.encode()).hexdigest()[:16]] = rule
         return rules
 
@@ -235,9 +236,13 @@ def _event(
 
 def describe(rule: AlarmRule) -> dict[str, Any]:
     """A rule as JSON data, with what its rate means."""
+    over = "of the mean" if rule.mean else "over all values watched"
     if rule.expected is not None:
-        meaning = f"{rule.expected:g} false alarms expected a round, over all values watched"
+        meaning = f"{rule.expected:g} false alarms expected a round, {over}"
     else:
         meaning = f"at most {rule.fdr:g} of the alarms of a round are false, on average"
     values = None if rule.values is None else list(rule.values)
-    return {"expected": rule.expected, "fdr": rule.fdr, "values": values, "meaning": meaning}
+    return {
+        "expected": rule.expected, "fdr": rule.fdr, "values": values, "mean": rule.mean,
+        "meaning": meaning,
+    }  # fmt: skip

@@ -153,9 +153,9 @@ class SmoothedDocument(OverRounds):
 
 
 class AlarmedValue(Struct):
-    """A value that alarmed."""
+    """A value that alarmed; null and in units of the domain for the mean of numbers."""
 
-    value: Count
+    value: Count | None
     label: str
     unbiased: float
     innovation: float

@@ -95,17 +95,10 @@ class AlarmSetting(BaseModel):
 
     def rule(self, campaign: Campaign) -> AlarmRule:
         """The rule by indices of bins."""
-        values = None
-        if self.labels is not None:
-            place = {label: at for at, label in enumerate(campaign.bin_labels)}
-            if strangers := sum(label not in place for label in self.labels):
-                raise ParameterError(
-                    f"labels must be labels of the campaign, got {strangers} others; correct them"
-                )
-            values = tuple(place[label] for label in self.labels)
-        rule = AlarmRule(expected=self.expected, fdr=self.fdr, values=values)
-        rule.must_suit(campaign.protocol.bins)
-        return rule
+        return AlarmRule.of_labels(
+            self.labels, campaign.bin_labels, campaign.protocol,
+            expected=self.expected, fdr=self.fdr,
+        )  # fmt: skip
 
 
 class Settings(BaseSettings):

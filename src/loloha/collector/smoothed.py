@@ -12,7 +12,7 @@ from loloha.collector import estimates, result_shape
 from loloha.collector.process import Parts
 from loloha.collector.result_document import Asked, Form, in_form, over_rounds
 from loloha.collector.store import Round
-from loloha.server.alarm_rule import AlarmRule
+from loloha.server.alarm_rule import MEAN, AlarmRule
 from loloha.server.estimate_table import NUMBERS
 
 if TYPE_CHECKING:
@@ -82,16 +82,17 @@ def of_alarms(
     if smoothed is None:
         return [{} for _ in rules]
     by_rule = []
+    campaign = stored.campaign
     for rule in rules:
-        alarmed = rule.alarmed(smoothed.innovations)
+        unbiased, innovations = smoothed.watched(rule)
         by_round: dict[int, list[dict[str, Any]]] = {}
-        for row, value in np.argwhere(alarmed).tolist():
+        for row, value in np.argwhere(rule.alarmed(innovations)).tolist():
             by_round.setdefault(shown[row].number, []).append(
                 {
-                    "value": value,
-                    "label": stored.campaign.bin_label(value),
-                    "unbiased": float(smoothed.unbiased[row, value]),
-                    "innovation": round(float(smoothed.innovations[row, value]), 4),
+                    "value": None if rule.mean else value,
+                    "label": MEAN if rule.mean else campaign.bin_label(value),
+                    "unbiased": float(unbiased[row, value]),
+                    "innovation": round(float(innovations[row, value]), 4),
                 }
             )
         by_rule.append(by_round)

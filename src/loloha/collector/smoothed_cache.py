@@ -13,13 +13,14 @@ from loloha.collector.prepared import Recent
 from loloha.collector.store import Round
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.encodings import HiddenThreshold, Threshold
-from loloha.server.alarm_rule import deviate
+from loloha.server.alarm_rule import AlarmRule, deviate
 from loloha.server.estimate import Estimate
 from loloha.server.number import Numbers
-from loloha.server.series import series
+from loloha.server.series import EstimatedSeries, series
 
 if TYPE_CHECKING:
     from loloha.arrays import Floats
+    from loloha.campaign.domain import Scale
 
 MOST_CELLS = 1 << 18
 """Rounds times values that are estimated together: some 150 bytes each while it lasts."""
@@ -38,6 +39,14 @@ class Smoothed:
     n: list[int]
     numbers: Numbers | None
     """Mean and quantiles, where numbers are asked for."""
+    of_mean: tuple[Floats, Floats] | None
+    """Where they are, float64[tau, 1] each: the mean of a round by itself, and its innovation."""
+
+    def watched(self, rule: AlarmRule) -> tuple[Floats, Floats]:
+        """What each round says by itself of what a rule watches, and its innovations."""
+        if rule.mean and self.of_mean is not None:
+            return self.of_mean
+        return self.unbiased, self.innovations
 
     def ends(self, level: float, tested: int) -> tuple[Floats, Floats]:
         """Of intervals; where values are picked by their estimates, of all that were ``tested``."""
@@ -89,8 +98,15 @@ class SmoothedCache:
             together.posterior.mean + unknown,
             together.observations.n.tolist(),
             together.numbers if of_numbers else None,
+            _of_mean(together, stored.campaign.domain.scale) if of_numbers else None,
         )
         return self._recent.put(name, smoothed)
+
+
+def _of_mean(together: EstimatedSeries, scale: Scale | None) -> tuple[Floats, Floats]:
+    start, step, _ = scale or (0.0, 1.0, 0.0)
+    mean: Floats = start + step * together.observations.numbers.mean[:, None]
+    return mean, together.mean_innovations
 
 
 def _whole(estimate: Estimate) -> Estimate:

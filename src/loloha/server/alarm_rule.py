@@ -11,7 +11,11 @@ import numpy as np
 from loloha import checks
 from loloha.arrays import Bools, Floats
 from loloha.errors import ParameterError
+from loloha.protocols import Protocol
 from loloha.server.frame import normal_quantile
+
+MEAN = "mean"
+"""Label of the mean of numbers, beside those of the thresholds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,11 +30,14 @@ class AlarmRule:
         Share, in (0, 1], of false ones among the alarms of a round (Benjamini and Hochberg).
     values : sequence of int, optional
         Bins that are watched; all by default.
+    mean : bool
+        Whether the mean of numbers (`loloha.OneBit`) is watched, in place of bins.
     """
 
     expected: float | None = None
     fdr: float | None = None
     values: Sequence[int] | None = None
+    mean: bool = False
 
     def __post_init__(self) -> None:
         if (self.expected is None) == (self.fdr is None):
@@ -40,6 +47,10 @@ class AlarmRule:
                 "rounds"
             )
         if self.values is not None:
+            if self.mean:
+                raise ParameterError(
+                    "values must be left out where the mean is watched, got both; make two rules"
+                )
             for value in self.values:
                 checks.integer("values", value, 0, 1 << 24, "give indices of bins")
             if not len(self.values):
@@ -49,8 +60,37 @@ class AlarmRule:
         else:
             _rate("fdr", self.fdr, 1)
 
+    @classmethod
+    def of_labels(
+        cls,
+        watched: Sequence[str] | None,
+        labels: Sequence[Any],
+        protocol: Protocol,
+        *,
+        expected: float | None = None,
+        fdr: float | None = None,
+    ) -> AlarmRule:
+        """The rule that watches these of all ``labels``; by default all, of numbers their mean."""
+        numbers = not protocol.histogram
+        if numbers and (watched is None or [*watched] == [MEAN]):
+            rule = cls(expected=expected, fdr=fdr, mean=True)
+        else:
+            place = {str(label): at for at, label in enumerate(labels)}
+            wanted = () if watched is None else watched
+            if strangers := sum(label not in place for label in wanted):
+                alone = f", or {MEAN} alone" if numbers else ""
+                raise ParameterError(
+                    f"labels watched must be labels of the estimates{alone}, got {strangers} "
+                    "others; correct them, or give the campaign where the source has no labels"
+                )
+            values = None if watched is None else tuple(place[label] for label in wanted)
+            rule = cls(expected=expected, fdr=fdr, values=values)
+        rule.must_suit(protocol.bins)
+        return rule
+
     def must_suit(self, bins: int) -> None:
-        """Refuse a rule that these bins cannot have."""
+        """Refuse a rule that these bins cannot have; the mean is one."""
+        bins = 1 if self.mean else bins
         watched = range(bins) if self.values is None else sorted(set(self.values))
         if watched[-1] >= bins:
             raise ParameterError(f"values must lie in 0..{bins - 1}, got another; give bins")

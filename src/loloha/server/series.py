@@ -25,28 +25,19 @@ from loloha.server.variance import Channel
 __all__ = ["EstimatedChange", "EstimatedSeries", "series"]
 
 
-def of_series(observations: Observations, posterior: Posterior, *, smooth: bool) -> Numbers:
+def _of_series(observations: Observations, posterior: Posterior, mean: Posterior) -> Numbers:
     """What filter or smoother say, as if so many reports of one round said it."""
-    # The mean has a filter of its own: at single thresholds there are too few reports for it.
     protocol, channel = observations.protocol, Channel.realised(observations.protocol)
-    # Refuses protocols that do not ask for numbers.
-    single = observations.numbers
+    # A normal interval of the mean as a share of the range.
+    share = Inversion(mean.mean, Scatter(mean.variance, 0.0, 0.0), 0.0, (0.0, 0.0))
     if isinstance(protocol.encoding, HiddenThreshold):
-        return Numbers(protocol.k, channel, _share(posterior), None, None)
-    states = _mean_states(observations, single.share.frequencies)
+        return Numbers(protocol.k, channel, share, None, None)
     p, q, contrast = channel
     f = np.clip(posterior.mean, 0, 1)
     scatter = (f * p * (1 - p) + (1 - f) * q * (1 - q)) / contrast**2
     eligible = np.maximum(scatter / posterior.variance, np.finfo(float).tiny)
     ones = eligible * (q + contrast * posterior.mean)
-    return Numbers(
-        protocol.k, channel, _share(states.smoothed if smooth else states.filtered), ones, eligible
-    )
-
-
-def _share(posterior: Posterior) -> Inversion:
-    """A normal interval of the mean as a share of the range."""
-    return Inversion(posterior.mean, Scatter(posterior.variance, 0.0, 0.0), 0.0, (0.0, 0.0))
+    return Numbers(protocol.k, channel, share, ones, eligible)
 
 
 def _mean_states(observations: Observations, shares: Floats) -> statespace.States:
@@ -128,7 +119,20 @@ class EstimatedSeries(Numeric):
     @cached_property
     def numbers(self) -> Numbers:
         """Mean, quantiles and distribution function of each round, where numbers are asked for."""
-        return of_series(self.observations, self.posterior, smooth=self.smooth)
+        mean = self.mean_states.smoothed if self.smooth else self.mean_states.filtered
+        return _of_series(self.observations, self.posterior, mean)
+
+    @cached_property
+    def mean_states(self) -> States:
+        """Filter and smoother of the mean as a share of the range, where numbers are asked for.
+
+        It has a filter of its own: at single thresholds there are too few reports for it.
+        """
+        # Refuses protocols that do not ask for numbers.
+        shares = self.observations.numbers.share.frequencies
+        if isinstance(self.observations.protocol.encoding, HiddenThreshold):
+            return self.states
+        return _mean_states(self.observations, shares)
 
     @cached_property
     def standard_errors(self) -> Floats:
@@ -142,9 +146,12 @@ class EstimatedSeries(Numeric):
 
         Near standard normal where the model holds. NaN where nothing was seen, or nothing before.
         """
-        seen = np.isfinite(self.states.innovations)
-        later: Floats = np.where(seen.cumsum(axis=0) > 1, self.states.innovations, np.nan)
-        return later
+        return _later(self.states.innovations)
+
+    @property
+    def mean_innovations(self) -> Floats:
+        """The same of the mean, float64[tau, 1], where numbers are asked for."""
+        return _later(self.mean_states.innovations)
 
     @property
     def rounds(self) -> list[int]:
@@ -204,6 +211,7 @@ class EstimatedSeries(Numeric):
         expected: float | None = None,
         fdr: float | None = None,
         values: Sequence[int] | None = None,
+        mean: bool = False,
     ) -> Bools:
         """Which estimates the rounds before did not lead one to expect: bool[tau, bins].
 
@@ -215,10 +223,12 @@ class EstimatedSeries(Numeric):
             Share, in (0, 1], of false ones among the alarms of a round (Benjamini and Hochberg).
         values : sequence of int, optional
             Bins that are watched; all by default.
+        mean : bool
+            Whether the mean of numbers is watched, in place of bins.
 
         Returns
         -------
-        bool[tau, bins]
+        bool[tau, bins], or bool[tau, 1] of the mean
             Never true of a value's first round.
 
         Raises
@@ -226,8 +236,8 @@ class EstimatedSeries(Numeric):
         ParameterError
             If not exactly one of the first two is given, or one is out of range.
         """
-        rule = AlarmRule(expected=expected, fdr=fdr, values=values)
-        return rule.alarmed(self.innovations)
+        rule = AlarmRule(expected=expected, fdr=fdr, values=values, mean=mean)
+        return rule.alarmed(self.mean_innovations if mean else self.innovations)
 
     def table(self, level: float | None = None) -> EstimateTable:
         """The estimates of all rounds in the columns of every table of estimates.
@@ -269,6 +279,12 @@ class EstimatedSeries(Numeric):
     def __repr__(self) -> str:
         kind = "smoothed" if self.smooth else "filtered"
         return f"EstimatedSeries({self.observations.protocol!r}, {len(self.rounds)} rounds, {kind})"
+
+
+def _later(innovations: Floats) -> Floats:
+    """Without those of which nothing was known before."""
+    later: Floats = np.where(np.isfinite(innovations).cumsum(axis=0) > 1, innovations, np.nan)
+    return later
 
 
 def series(

@@ -1,6 +1,6 @@
 // Alarms: rounds that were not what the rounds before led to expect, and how many of them are expected to be false.
 
-import { count, moment, percent } from "./format.js";
+import { count, moment, percent, plain } from "./format.js";
 import { fillTable, say, show } from "./page.js";
 
 export function showAlarms({ rules, alarms }) {
@@ -13,10 +13,13 @@ export function showAlarms({ rules, alarms }) {
     head: ["Round", "Began", "Value", "Estimate, by itself", "Standard deviations from what was expected"],
     rows: () =>
       [...alarms].reverse().flatMap((event) =>
-        event.alarms.map((one) => [count(event.round), moment(event.start), one.label, percent(one.unbiased), deviations(one)]),
+        event.alarms.map((one) => [count(event.round), moment(event.start), one.label, itself(one), deviations(one)]),
       ),
   });
   show("alarms-table", alarms.length > 0);
 }
+
+// Of the mean of numbers a number, of values a share.
+export const itself = ({ value, unbiased }, digits) => (value === null ? plain(unbiased) : percent(unbiased, digits));
 
 export const deviations = ({ innovation }) => `${innovation < 0 ? "−" : "+"}${Math.abs(innovation).toFixed(1)}`;

@@ -75,7 +75,7 @@ function figure(data, chosen, alarms, together) {
     const { frequency, lower, upper } = track(data, at, column);
     const alone = together ? at.map((i) => (i === null || data.unbiased[i] === null ? null : data.unbiased[i][column])) : frequency;
     if (together) points.push(dots(rounds, scaled(alone), palette[line], SYMBOLS[line]));
-    points.push(...rings(rounds, alone, data.value[column], alarms));
+    points.push(...rings(rounds, scaled(alone), data.value[column], alarms));
     const label = literal(data.label[column]);
     bands.push(band(rounds, lower, upper, palette[line]));
     const text = frequency.map((f, i) => (f === null ? "" : `${label}: ${percent(f)}, 95 %: ${interval(lower[i], upper[i])}${together ? `; by itself ${percent(alone[i])}` : ""}`));
@@ -121,13 +121,13 @@ export function dots(rounds, y, colour, symbol) {
   return { type: "scatter", mode: "markers", x: rounds, y, marker: { color: colour, symbol, size: 5, opacity: 0.5 }, hoverinfo: "skip", showlegend: false };
 }
 
-// A ring about each point of a value that alarmed; none where nothing did.
-function rings(rounds, alone, value, alarms) {
-  const alarmed = new Set(alarms.alarms.filter((event) => event.alarms.some((one) => one.value === value)).map((event) => event.round));
+// A ring about each point of a value that alarmed, null for the mean of numbers; none where nothing did.
+export function rings(rounds, alone, value, alarms) {
+  const alarmed = new Set((alarms?.alarms ?? []).filter((event) => event.alarms.some((one) => one.value === value)).map((event) => event.round));
   const at = rounds.map((_, i) => i).filter((i) => alarmed.has(rounds[i]) && alone[i] !== null);
   if (!at.length) return [];
   const marker = { color: colours().warn, symbol: "circle-open", size: 14, line: { width: 2.5 } };
-  return [{ type: "scatter", mode: "markers", x: at.map((i) => rounds[i]), y: at.map((i) => 100 * alone[i]), marker, hoverinfo: "skip", showlegend: false }];
+  return [{ type: "scatter", mode: "markers", x: at.map((i) => rounds[i]), y: at.map((i) => alone[i]), marker, hoverinfo: "skip", showlegend: false }];
 }
 
 // One closed outline for each run of rounds without a gap.

@@ -100,6 +100,8 @@ async function fetchCampaign(campaign, late) {
   if (late()) return;
   model.alarms = alarms;
   once("alarms", [alarms], () => showAlarms(alarms));
+  // Again, with the rings of alarms.
+  if (series.numbers && (!choice.smoothed || !model.numbers)) drawNumbers({ data: series });
   // Rounds together take the collector a while: until they are there, single ones are.
   if (!choice.smoothed || !model.drawn?.together) drawLines(path, single);
   model.estimates = estimates;
@@ -126,7 +128,7 @@ function drawLines(path, drawn) {
 
 function drawNumbers(numbers) {
   model.numbers = numbers.together && numbers;
-  once("numbers", [numbers.data, numbers.together, numbers.problem, choice.smoothed, theme()], () => showNumbers({ campaign: model.campaign, smoothed: choice.smoothed, ...numbers }));
+  once("numbers", [numbers.data, numbers.together, numbers.problem, model.alarms, choice.smoothed, theme()], () => showNumbers({ campaign: model.campaign, alarms: model.alarms, smoothed: choice.smoothed, ...numbers }));
 }
 
 function showSeries(path, data) {

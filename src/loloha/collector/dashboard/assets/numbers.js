@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { axis, breadth, clear, colours, draw, SYMBOLS, titled } from "./chart.js";
 import { count, plain } from "./format.js";
-import { band, dots, picture, trace } from "./lines.js";
+import { band, dots, picture, rings, trace } from "./lines.js";
 import { byId, fillTable, say, show } from "./page.js";
 import { spread } from "./series.js";
 
@@ -22,7 +22,7 @@ export async function fetchNumbers(path, data, newest) {
   }
 }
 
-export function showNumbers({ campaign, data, together, smoothed, problem }) {
+export function showNumbers({ campaign, data, together, alarms, smoothed, problem }) {
   const known = data.numbers?.mean?.some((one) => one !== null);
   show("numbers", Boolean(known));
   if (!known) {
@@ -36,7 +36,7 @@ export function showNumbers({ campaign, data, together, smoothed, problem }) {
   const panels = every > 1 ? ` Each device reports in one round of ${count(every)}.` : "";
   const failed = problem ? ` They could not be estimated together: ${problem}` : "";
   say("numbers-lead", `The mean of all users${quantiles}.${together ? TOGETHER : ALONE}${panels}${failed}`);
-  draw("numbers-chart", figure(data, names, together));
+  draw("numbers-chart", figure(data, names, together, alarms));
   const shown = together ?? data;
   const alone = new Map(data.round.map((round, i) => [round, i]));
   const itself = (name, round) => (together ? [plain(data.numbers[name][alone.get(round)] ?? null)] : []);
@@ -57,7 +57,7 @@ function cells(numbers, name, i) {
   return ["", "_lower", "_upper"].map((end) => plain(numbers[`${name}${end}`][i]));
 }
 
-function figure(data, names, together) {
+function figure(data, names, together, alarms) {
   const { rounds, at } = spread(data);
   const width = breadth("numbers-chart");
   const palette = colours().lines;
@@ -68,6 +68,7 @@ function figure(data, names, together) {
   const of = (name) => row.map((i) => (i === null ? null : shown.numbers[name][i]));
   const bands = names.map((name, line) => band(rounds, of(`${name}_lower`), of(`${name}_upper`), palette[line], 1));
   const points = together ? names.map((name, line) => dots(rounds, single(name), palette[line], SYMBOLS[line])) : [];
+  points.push(...rings(rounds, single("mean"), null, alarms));
   const itself = (name, i) => (together ? `; by itself ${plain(single(name)[i])}` : "");
   const text = (name) => row.map((i, x) => (i === null || shown.numbers[name][i] === null ? "" : hover(shown.numbers, name, i) + itself(name, x)));
   const lines = names.map((name, line) => trace(rounds, of(name), line, title(name), text(name), together));

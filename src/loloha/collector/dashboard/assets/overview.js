@@ -1,6 +1,6 @@
 // The list of campaigns, the figures at the top, and what a reader must know before believing them.
 
-import { deviations } from "./alarms.js";
+import { deviations, itself } from "./alarms.js";
 import { count, duration, interval, moment, percent, plain, quantity } from "./format.js";
 import { byId, make, say, tiles } from "./page.js";
 
@@ -138,7 +138,7 @@ function* recent({ alarms }, newest) {
   const round = Math.max(...alarms.map((event) => event.round), -1);
   if (round < 0 || round < newest - RECENT) return;
   const values = new Map(alarms.filter((event) => event.round === round).flatMap((event) => event.alarms.map((one) => [one.value, one])));
-  const told = [...values.values()].slice(0, MOST_TOLD).map((one) => `${one.label} (${percent(one.unbiased, 1)}, ${deviations(one)} standard deviations)`);
+  const told = [...values.values()].slice(0, MOST_TOLD).map((one) => `${one.label} (${itself(one, 1)}, ${deviations(one)} standard deviations)`);
   const more = values.size > MOST_TOLD ? `, and ${count(values.size - MOST_TOLD)} more` : "";
   yield ["warn", `Round ${round} is not what the rounds before led to expect`, `${told.join(", ")}${more}. Below are the rules, and how many alarms are expected to be false.`];
 }
