@@ -25,7 +25,7 @@ FEWER = {33: 17.0, 96: 100.0}
 COVERED = 0.93, 0.97
 COVERED_QUANTILE = 0.95
 """At least, of smooth populations: intervals of quantiles keep their level at a gap, too."""
-WIDTH = 0.4
+WIDTH = 0.45
 """At most, of intervals of quantiles: a share of the range."""
 HEAD = (
     "k | values | mean, % of the range | n Var / range² | median, bins"

@@ -84,6 +84,13 @@ SERVER = [
         NUMBER + " -k interval_of_a_quantile",
     ),
     Mutant(
+        "whole counts speak in full against a quantile",
+        "server/quantile_interval.py",
+        "HALF = 0.5",
+        "HALF = 0.0",
+        NUMBER + " -k few_users_is",
+    ),
+    Mutant(
         "the interval of a quantile takes the fit of flat shares for one block",
         "server/quantile_interval.py",
         "_blocks(len(ratios))[thresholds]",

@@ -1,6 +1,8 @@
 """Mean, quantiles and distribution function of numbers: against enumeration and brute force."""
 
 import math
+import operator
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations, permutations, product
 from typing import Any
@@ -14,9 +16,10 @@ import loloha
 from loloha.distribution import exact_distribution
 from loloha.errors import ParameterError
 from loloha.report import Report
+from loloha.server import quantile_interval
 from loloha.server.estimate import Estimate
 from loloha.server.number import Numbers, mean_scatter
-from loloha.server.quantile_interval import Blocks, likely
+from loloha.server.quantile_interval import Blocks, likely, quantile_ends
 from loloha.server.variance import Channel
 
 BUDGETS = {"eps_inf": 2.0, "eps_1": 1.0}
@@ -107,8 +110,11 @@ def test_shares_are_the_likeliest_decreasing_ones(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_the_interval_of_a_quantile_is_that_of_the_likelihood(seed: int) -> None:
+def test_the_interval_of_a_quantile_is_that_of_the_likelihood(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Every decreasing distribution function on a grid, for each value that the quantile may be."""
+    monkeypatch.setattr(quantile_interval, "HALF", 0.0)
     k, level, steps = 4, 0.6, 20
     ones, eligible, numbers = counted(k, seed)
     rest = 1 - level
@@ -214,13 +220,15 @@ def test_what_cannot_be_estimated_is_refused() -> None:
             known.quantile(level)  # type: ignore[arg-type]
 
 
-def outcomes(values: tuple[int, ...]) -> tuple[Any, Any, Any]:
+def outcomes(
+    values: Sequence[Any], channel: Channel = CHANNEL, reach: Any = operator.ge
+) -> tuple[Any, Any, Any]:
     """All that can be counted at the two thresholds of k = 3: chances, ones, eligible users."""
     size = len(values) + 1
     chances = np.zeros((size, size, size))  # by users and ones of t = 1, and ones of t = 2
     chances[0, 0, 0] = 1.0
     for v in values:
-        low, high = (CHANNEL.q + CHANNEL.contrast * (v >= t) for t in (1, 2))
+        low, high = (channel.q + channel.contrast * reach(v, t) for t in (1, 2))
         after = np.zeros_like(chances)
         after[1:] += chances[:-1] * (1 - low) / 2
         after[1:, 1:] += chances[:-1, :-1] * low / 2
@@ -268,6 +276,23 @@ def test_intervals_of_few_users_cover(values: tuple[int, ...]) -> None:
     covered = chances[some][(low <= median) & (median <= high)].sum() / chances[some].sum()
     # Also in the least favourable case: half of them at each end.
     assert covered > 0.945
+
+
+@pytest.mark.parametrize("eps_1", [1.0, 4.0, 8.0])
+@pytest.mark.parametrize("share", [0.1, 0.25, 0.5, 0.9])
+def test_a_quantile_of_few_users_is_covered_whatever_the_budget(eps_1: float, share: float) -> None:
+    """Every outcome of 16 users who are drawn from many, a share of whom is at the upper end."""
+    channel = Channel.realised(loloha.OneBit(k=3, eps_inf=10.0, eps_1=eps_1))
+    chances, ones, eligible = outcomes((share,) * 16, channel, lambda share, _: share)
+    some = np.flatnonzero(chances > 1e-5)
+    ends = [
+        quantile_ends(*row, channel, share, 0.95)
+        for row in zip(ones[some].astype(float), eligible[some].astype(float), strict=True)
+    ]
+    # All values are quantiles of this level.
+    for v in range(3):
+        covered = np.array([low <= v <= high for low, high in ends])
+        assert chances[some][covered].sum() > 0.948 * chances[some].sum()
 
 
 @pytest.mark.parametrize("spread", [pytest.param(2, marks=pytest.mark.long), 8])

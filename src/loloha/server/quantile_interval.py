@@ -13,6 +13,8 @@ from loloha.server.variance import Channel
 _LEVELS = 48
 """A fit of 2^14 thresholds has as many blocks on one side with a chance below 10^-20."""
 _ROUNDING = 1e-9
+HALF = 0.5
+"""Of a report, that a block speaks less against a quantile: counts are whole."""
 
 
 def quantile_ends(
@@ -100,6 +102,14 @@ class Blocks:
         return self._stack[-1][2] if self._stack else 0.0
 
     def _of(self, ones: float, reports: float) -> float:
+        edge = reports * (self.channel.q + self.channel.contrast * self.least)
+        if not self.least or ones >= edge:
+            return self._within(self.least, ones, reports)
+        nearer = min(ones + HALF, edge)
+        against = self._within(0.0, nearer, reports) - self._within(self.least, nearer, reports)
+        return self._within(0.0, ones, reports) - against
+
+    def _within(self, least: float, ones: float, reports: float) -> float:
         share = (ones / reports - self.channel.q) / self.channel.contrast
-        chance = self.channel.q + self.channel.contrast * min(self.most, max(self.least, share))
+        chance = self.channel.q + self.channel.contrast * min(self.most, max(least, share))
         return ones * math.log(chance) + (reports - ones) * math.log1p(-chance)
