@@ -9,18 +9,18 @@ import pytest
 import loloha
 from loloha.distribution import exact_distribution
 from loloha.errors import ParameterError
-from loloha.population.distinct import exposed
-from loloha.population.samplers.enumerated import EnumeratedDraws
-from loloha.protocols import Protocol
-from loloha.rng import Rng
-from loloha_lab.attacks import (
+from loloha.population.distinct import (
     Detection,
     count_distinct,
     detect_changes,
     detect_memoised,
+    exposed,
     record_answers,
     visited,
 )
+from loloha.population.samplers.enumerated import EnumeratedDraws
+from loloha.protocols import Protocol
+from loloha.rng import Rng
 
 
 def test_changes_and_alarms_are_counted() -> None:
