@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import loloha
 from laws.variants import FLAGSHIPS, Variant
+from loloha import rng as rng_module
 from loloha.distribution import exact_distribution
 from loloha.errors import ParameterError
 from loloha.protocols import REGISTRY
@@ -227,3 +228,11 @@ def test_a_client_is_secure_unless_told_otherwise() -> None:
 
 def test_primitives_of_all_sources_agree_on_the_law() -> None:
     assert exact_distribution(lambda rng: rng.bernoulli(SCALE // 4))[True] * 4 == 1
+
+
+def test_numbers_side_by_side_are_kept_where_they_are_few() -> None:
+    """So that memory stays bounded: what a large answer takes is forgotten."""
+    for size, kept in ((1, 1), (rng_module._SMALL, 1), (rng_module._SMALL + 1, 0)):
+        rng_module._small.cache_clear()
+        assert rng_module._side_by_side(size, 5, 2) == sum(5 << 16 * i for i in range(size))
+        assert rng_module._small.cache_info().currsize == kept

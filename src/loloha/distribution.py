@@ -77,13 +77,10 @@ def loss_between(pmf: Mapping[Outcome, Fraction], other: Mapping[Outcome, Fracti
     float
         In nats; ``inf`` where one distribution can produce what the other cannot.
     """
-    worst = Fraction(1)
-    for outcome in pmf.keys() | other.keys():
-        p, q = pmf.get(outcome, Fraction(0)), other.get(outcome, Fraction(0))
-        if not p or not q:
-            return math.inf
-        worst = max(worst, p / q, q / p)
-    return log_of(worst)
+    pairs = [(pmf.get(outcome), other.get(outcome)) for outcome in pmf.keys() | other.keys()]
+    if not all(p and q for p, q in pairs):
+        return math.inf
+    return log_of(max(max(p / q, q / p) for p, q in pairs if p and q))
 
 
 def log_of(ratio: Fraction) -> float:

@@ -376,3 +376,13 @@ def test_a_seed_hashes_to_the_product_of_its_digits_and_the_values(k: int, g: in
     for seed, v in product((1, g, family.size - 1, family.size // 3), (0, 1, g, k - 1)):
         terms = zip(digits(seed), digits(v), strict=True)
         assert family.hash(seed, v) == sum(x * y for x, y in terms) % g
+
+
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [("linear", 1 << 24), ("prime", 1 << 24), ("affine", 1 << 22), ("xxhash", 1 << 24)],
+)
+def test_the_largest_domain_of_each_family(name: str, most: int) -> None:
+    assert hash_family(name, most, 2).k == most
+    with pytest.raises(ParameterError, match=f"k must be at most {most} for hash='{name}'"):
+        hash_family(name, most + 1, 2)

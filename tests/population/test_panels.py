@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import loloha
+from loloha.datasets import Dataset
 from loloha.errors import ParameterError
 from loloha.population.population import History, due
 from loloha.population.trial import Trial
@@ -81,3 +82,13 @@ def test_a_population_larger_than_its_rounds_may_be_silent_in_some() -> None:
     result = loloha.simulate(PROTOCOL, values, every=3, rng=1)
     assert sorted(result.n.tolist())[:2] == [0, 0]
     assert result.to_frame().num_rows == 4 * 8
+
+
+@pytest.mark.parametrize(("rounds", "together"), [(3, False), (4, True)])
+def test_rounds_are_estimated_together_from_four_on(rounds: int, together: bool) -> None:
+    values = np.arange(30 * rounds, dtype=np.int16).reshape(30, rounds) % 3
+    periods = tuple(f"2026-01-{day:02}" for day in range(1, rounds + 1))
+    data = Dataset(values, (1, 2, 3), "made", "user", "Made up.", periods)
+    result = loloha.simulate(loloha.GRR(k=3, eps=1.0), data, rng=1)
+    trial = Trial(result, 0.95, 3)
+    assert (trial._estimated is not None) is together
