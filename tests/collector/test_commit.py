@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from time import sleep
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -317,3 +318,46 @@ def test_a_commit_that_hangs_or_failed_is_no_health(monkeypatch: pytest.MonkeyPa
     committer._failed, committer._began = None, 1e9
     committer.must_work()
     assert committer._pause == commit.SECONDS
+
+
+def test_a_piece_brings_what_others_have_for_its_round() -> None:
+    """A round that is locked is written once; pieces without a name are taken by turns."""
+
+    def large(name: str, pieces: list[Any]) -> Any:
+        job = SimpleNamespace(name=name, address=name, size=1, waits=True, cut=lambda: None)
+        job.future, job.pieces = Future(), {piece: (piece, None) for piece in pieces}
+        return job
+
+    class Takes:
+        def __init__(self, capacity: int) -> None:
+            self.capacity, self.seen = capacity, list[Any]()
+
+        def put(self, job: Any, upload: Any, places: Any) -> bool:
+            if not self.capacity:
+                return False
+            self.capacity -= 1
+            self.seen.append((job.name, upload))
+            return True
+
+    for capacity, pieces, seen, left in (
+        (3, {"a": [0, 1], "b": [1, 0]}, [("a", 0), ("b", 0), ("b", 1)], ["a"]),
+        (9, {"a": [0, 1], "b": [1, 0]}, [("a", 0), ("b", 0), ("b", 1), ("a", 1)], []),
+        (9, {"a": [None, 2], "b": [None]}, [("a", None), ("b", None), ("a", 2)], []),
+        (1, {"a": [0], "b": [0]}, [("a", 0)], ["b"]),
+    ):
+        committer, taken = committer_of(None), Takes(capacity)
+        for name, own in pieces.items():
+            committer._large.append(large(name, own))
+        committer._take_pieces(taken)  # type: ignore[arg-type]
+        assert taken.seen == seen
+        assert [job.name for job in committer._large] == left  # type: ignore[attr-defined]
+
+
+def test_uploads_that_nobody_waits_for_are_dropped() -> None:
+    committer = committer_of(None)
+    job: Any = SimpleNamespace(address="a", size=7, waits=True, future=Future(), pieces={})
+    job.future.cancel()
+    committer._large.append(job)
+    committer._take_pieces(SimpleNamespace(capacity=9))  # type: ignore[arg-type]
+    assert not committer._large
+    assert committer._waiting() == 0
