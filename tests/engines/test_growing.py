@@ -1,12 +1,14 @@
 """A round whose files come one by one: the tally of all of them, and only new ones are read."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from logs import draw_reports, kind, protocol
+from loloha import BiLOLOHA
 from loloha.engines import growing, make_engine
 from loloha.engines.growing import GrowingRound
 from loloha.protocols import Protocol
@@ -81,3 +83,25 @@ def test_after_each_file_it_is_the_tally_of_all(
     (tmp_path / "once" / lost).unlink()
     told = at_once.tallied(0), at_once.files, at_once.runs
     assert GrowingRound.resumed(*told, guard=True, folder=tmp_path / "once") is None
+
+
+def test_files_are_counted_in_chunks_that_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A piece that does not fit beside others begins a chunk, however large it is."""
+    protocol = BiLOLOHA(k=3, eps_inf=2.0, eps_1=1.0)
+    monkeypatch.setattr(growing, "row_bytes", lambda encoding: 10)
+    monkeypatch.setattr(growing, "CHUNK_BYTES", 69)
+    monkeypatch.setattr(
+        growing, "pieces_of", lambda file: [SimpleNamespace(rows=rows) for rows in file.pieces]
+    )
+    chunks: list[list[tuple[int, int]]] = []
+
+    def count(chunk: list[tuple[int, Any]]) -> None:
+        chunks.append([(number, piece.rows) for number, piece in chunk])
+
+    kept: Any = SimpleNamespace(files=[], _rows=0, _add=count)
+    kept._total = SimpleNamespace(protocol=protocol)
+    sizes = [[3, 3], [], [3, 9], [1, 4, 1, 1]]
+    files: Any = [SimpleNamespace(path=i, rows=sum(own), pieces=own) for i, own in enumerate(sizes)]
+    GrowingRound.add(kept, files)
+    assert chunks == [[(0, 3), (0, 3)], [(2, 3)], [(2, 9)], [(3, 1), (3, 4), (3, 1)], [(3, 1)]]
+    assert (kept.files, kept._rows) == ([0, 1, 2, 3], 25)

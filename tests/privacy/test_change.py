@@ -2,8 +2,9 @@
 
 import itertools
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from loloha.privacy.change import (
 )
 from loloha.privacy.change.bits import _Cases
 from loloha.privacy.change.known_key import CellChannels, CellSizes
-from loloha.privacy.change.symbols import log_ratios
+from loloha.privacy.change.symbols import _sent, log_ratios
 from loloha.privacy.likelihood import scores_of_bits, scores_of_counts
 from loloha.privacy.roc import AUC, Roc, best_auc
 from loloha.protocols import Protocol
@@ -564,3 +565,18 @@ def test_every_size_has_an_area_and_no_number_is_refused_but_rubbish() -> None:
         assert worst is None or 0.5 <= worst[0].auc <= 1
     once = loloha.BiLOLOHA(k=2, eps_inf=60.0, eps_1=59.0)
     assert change_auc(once, 3) == pytest.approx((1.0, 0.0, False))
+
+
+def test_symbols_that_were_drawn_are_counted_before_and_after() -> None:
+    """Where there are more of them than a table of all would hold."""
+    rng = np.random.default_rng(5)
+    before, after = rng.integers(0, 6, size=(2, 40, 4))
+    chain: Any = SimpleNamespace(g=10_000)
+    sent = _sent(chain, np.arange(40), before, after)
+    for case in range(40):
+        shown = sent.shown[case]
+        counted = zip(*(part[case][shown].tolist() for part in sent[1:4]), strict=True)
+        one, two = Counter(before[case].tolist()), Counter(after[case].tolist())
+        assert sorted(counted) == sorted((y, one[y], two[y]) for y in one | two)
+        assert not sent.before[case][~shown].any()
+        assert not sent.after[case][~shown].any()
