@@ -75,7 +75,7 @@ def test_a_population_that_skips_a_round_is_seen(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(
         "loloha.population.samplers.symbol._answers_in_place", lambda chain, kept, draws: kept
     )
-    with pytest.raises(LawError, match="law of its clients"):
+    with pytest.raises(LawError, match="distribution of its clients"):
         laws.check(loloha.LGRR(k=3, eps_inf=2.0, eps_1=1.0))
 
 

@@ -32,7 +32,7 @@ def test_what_is_written_is_read_by_the_next_opener(path: Path) -> None:
     one.write(b"second")
     assert one.read() == b"second"
     one.write(b"third")
-    with pytest.raises(StateError, match="another has it"):
+    with pytest.raises(StateError, match="another uses it"):
         StateFile(path)
     one.close()
     one.close()
@@ -51,7 +51,7 @@ def test_a_state_is_locked_even_where_its_lock_was_deleted(path: Path) -> None:
         with pytest.raises(StateError, match="must keep its lock"):
             step()
     other = StateFile(path)
-    with pytest.raises(StateError, match="another has it"):
+    with pytest.raises(StateError, match="another uses it"):
         other.read()
     one.close()
     assert other.read() == b"content"

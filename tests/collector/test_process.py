@@ -119,7 +119,7 @@ def test_what_takes_too_long_is_given_up(
 ) -> None:
     process.call(about, known)
     monkeypatch.setattr("loloha.collector.process.MOST_SECONDS", 0.1)
-    with pytest.raises(Problem, match="its process ended"):
+    with pytest.raises(Problem, match="process of this work ended"):
         process.call(linger)
 
 
@@ -141,7 +141,7 @@ def test_parts_come_one_by_one(process: Process, known: str) -> None:
     told, parts = process.call(write, 20)
     assert told == 20
     assert list(parts) == [bytes([i]) * (1 << 17) for i in range(20)]
-    with pytest.raises(Problem, match="its process ended"):
+    with pytest.raises(Problem, match="process of this work ended"):
         process.call(write, 3, breaks=True)
     assert process.call(about, known)[1] == "hours"
 
