@@ -61,7 +61,7 @@ def moments(protocol: Any, values: tuple[int, ...], method: str) -> tuple[Any, A
 def of_a_user(scores: Scores, table: Any) -> list[tuple[float, float]]:
     """Mean and variance of a score, of a value that the user holds and of another one."""
     numbers = table.astype(float)
-    return [(law @ numbers, law @ numbers**2 - (law @ numbers) ** 2) for law in scores.laws]
+    return [(law @ numbers, law @ numbers**2 - (law @ numbers) ** 2) for law in scores.pmfs]
 
 
 @pytest.mark.parametrize("protocol", SMALL, ids=repr)
