@@ -13,7 +13,7 @@ from loloha.postprocess import project_simplex
 from loloha.server.alarm_rule import AlarmRule
 from loloha.server.estimate_table import COLUMNS
 from loloha.server.observations import Observations
-from loloha_lab.tables.series import drifting, returning
+from loloha_lab.tables.series import draw_burst, drifting, returning
 
 BUDGETS = {"eps_inf": 2.0, "eps_1": 1.0}
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -304,6 +304,16 @@ def test_a_burst_is_smoothed_but_alarms() -> None:
     for alarmed in (bursting.alarms(expected=0.01), bursting.alarms(fdr=0.05)):
         assert alarmed[12, 5]
         assert not alarmed[:12].any()
+
+
+def test_the_picture_of_a_burst_shows_what_its_page_says() -> None:
+    """Peak, smoothed peak and alarms of docs/images/burst.svg."""
+    above, below = draw_burst().axes
+    together, single, truth = [np.array(line.get_ydata())[12] for line in above.lines]
+    assert (together, single, truth) == pytest.approx((0.27, 0.47, 0.39), abs=0.005)
+    bars = [bar for bar in below.patches if bar.get_facecolor() != below.patches[0].get_facecolor()]
+    assert [round(bar.get_center()[0]) for bar in bars] == [12, 13]
+    assert bars[0].get_height() == pytest.approx(7.6, abs=0.05)
 
 
 def test_no_more_alarms_than_were_expected() -> None:
