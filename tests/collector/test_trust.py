@@ -24,6 +24,7 @@ from loloha.collector import commit
 from loloha.collector.settings import Settings
 from loloha.report import Report
 from loloha.sender import Connection, Patience
+from loloha.sender.connection import _at_once
 from loloha.wire import encode
 from serving import Served, create, get, running_nginx
 
@@ -150,7 +151,7 @@ def test_64_connections_with_all_kinds_of_reports_leave_exact_totals(served: str
 
 def answer_of(url: str, path: str, body: bytes) -> Any:
     connection = Connection(url, patience=Patience(attempts=1), timeout=300)
-    answer = connection._once("POST", path, body, {"Content-Type": LINES})
+    answer = connection._once("POST", path, body, {"Content-Type": LINES}, _at_once)
     connection.close()
     return answer
 
@@ -212,7 +213,7 @@ def test_a_full_disk_answers_503_and_recovers(
         assert "retry-after" in answer.headers
         assert get(url, f"{path}/rounds").json()["rounds"] == []
         with Connection(url) as connection:
-            assert connection._once("GET", "/healthz", None, {}).status == 503
+            assert connection._once("GET", "/healthz", None, {}, _at_once).status == 503
         with database.write() as connection:
             connection.exec_driver_sql("PRAGMA max_page_count = 1000000")
         assert answer_of(url, f"{path}/reports", body).json()["accepted"] == 900
