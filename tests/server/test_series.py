@@ -1,5 +1,6 @@
 """Series of estimates: what goes in, what comes out, and how far it can be trusted."""
 
+from dataclasses import replace
 from itertools import combinations, product
 from pathlib import Path
 from typing import Any
@@ -292,6 +293,14 @@ def test_a_data_set_brings_its_labels_and_rounds() -> None:
     )
     table = loloha.series(loloha.simulate(PROTOCOL, data, rng=2)).table()
     assert (table.label, table.start) == (list("abcdef"), ["mon", "tue", "wed"])
+
+
+def test_no_round_has_more_reports_than_there_are_users() -> None:
+    """Whoever says how many there are: a sample larger than its population has no variance."""
+    few = replace(SIMULATED, loss=SIMULATED.loss[:1])
+    for source in (few.observations, lambda: SIMULATED.observations().of_users(1)):
+        with pytest.raises(ParameterError, match="population must be"):
+            source()
 
 
 def test_a_burst_is_smoothed_but_alarms() -> None:

@@ -145,7 +145,6 @@ def report_all(url: str, campaign: Campaign, dataset: Dataset, seed: int | None)
 
 def collected(url: str, campaign: Campaign, dataset: Dataset, level: float) -> Simulation:
     """What the collector shows of each round, in the form of a simulated run."""
-    # Users' losses are left out: only devices know them.
     from loloha.population.simulation import Simulation
     from loloha.sender.collector import Collector
 
@@ -156,4 +155,6 @@ def collected(url: str, campaign: Campaign, dataset: Dataset, level: float) -> S
     estimates = np.array([row["estimate"] for row in shown], dtype=float)
     # A demo's protocol lets every report support every value.
     eligible = np.repeat(n[:, None], protocol.bins, axis=1)
-    return Simulation(protocol, estimates, None, eligible, n, np.full(1, np.nan), dataset=dataset)
+    # Only devices know their losses.
+    losses = np.full(dataset.n, np.nan)
+    return Simulation(protocol, estimates, None, eligible, n, losses, dataset=dataset)

@@ -67,6 +67,9 @@ class Observations:
     every: int = 1
     population: int | None = None
 
+    def __post_init__(self) -> None:
+        drawn_from(self.population, int(self.n.max(initial=0)))
+
     @classmethod
     def of(cls, source: Any) -> Observations:
         """Of a simulation, a table, or a sequence or mapping of tallies or estimates by round."""
@@ -184,7 +187,7 @@ class Observations:
         """With so many users of whom each round has a sample, if a number is given."""
         if population is None:
             return self
-        return replace(self, population=drawn_from(population, int(self.n.max())))
+        return replace(self, population=population)
 
     def labelled(self, labels: Sequence[Any] | None) -> Observations:
         """With these labels, if any are given."""
