@@ -21,7 +21,7 @@ from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import Submission, UploadOutcome
 from loloha.collector.terms import Terms
 from loloha.errors import StoreError
-from loloha.sender.connection import Connection
+from loloha.sender.connection import Connection, _at_once
 from loloha.wire import Refusal
 from serving import Served, create
 from torture import scratch_store
@@ -366,7 +366,7 @@ def urls(postgresql_url: str, clock: Clock) -> Iterator[list[str]]:
 
 def ask(url: str, method: str, path: str, body: bytes | None = None, **headers: str) -> Any:
     with Connection(url, timeout=60) as connection:
-        return connection._once(method, path, body, headers)
+        return connection._once(method, path, body, headers, _at_once)
 
 
 def test_what_is_made_through_one_is_there_at_the_other_at_once(urls: list[str]) -> None:

@@ -213,18 +213,18 @@ def test_a_commit_that_hangs_shows_in_health_meanwhile(
 
 
 def post(url: str, path: str, encoded: list[bytes]) -> Any:
-    from loloha.sender.connection import Connection
+    from loloha.sender.connection import Connection, _at_once
 
     with Connection(url, timeout=300) as connection:
         headers = {"Content-Type": LINES}
-        return connection._once("POST", f"{path}/reports", b"\n".join(encoded), headers)
+        return connection._once("POST", f"{path}/reports", b"\n".join(encoded), headers, _at_once)
 
 
 def raw(url: str, path: str) -> Any:
-    from loloha.sender.connection import Connection
+    from loloha.sender.connection import Connection, _at_once
 
     with Connection(url, timeout=300) as connection:
-        return connection._once("GET", path, None, {})
+        return connection._once("GET", path, None, {}, _at_once)
 
 
 def test_who_was_taken_over_tells_no_device_that_its_campaign_is_paused(
