@@ -221,12 +221,12 @@ def test_a_report_given_twice_counts_once_and_a_gap_contradicts_nothing() -> Non
 
 
 def test_two_values_for_a_user_and_round_are_refused_by_number() -> None:
-    table = {"user": [0, 0, 1, 1, 1], "round": [0] * 5, "value": [SECRET, "b", "a", "a", "b"]}
-    with pytest.raises(
-        DataError, match="3 rows repeat a user and round with another value"
-    ) as caught:
-        datasets.table(pa.table(table))
-    assert SECRET not in str(caught.value)
+    users, values = [0, 0, 1, 1, 1], [SECRET, "b", "a", "a", "b"]
+    for rows, says in ((5, "3 rows repeat a user"), (2, "1 row repeats a user")):
+        table = {"user": users[:rows], "round": [0] * rows, "value": values[:rows]}
+        with pytest.raises(DataError, match=says) as caught:
+            datasets.table(pa.table(table))
+        assert SECRET not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -164,10 +164,10 @@ def arrange(
     cell = users[is_report].astype(np.int64) * tau + places[is_report]
     matrix[cell] = reports[is_report]
     # Of rows for one cell the last one stands: a row that no longer finds its value was overruled.
-    conflicts = np.count_nonzero(matrix[cell] != reports[is_report])
+    conflicts = int(np.count_nonzero(matrix[cell] != reports[is_report]))
     if conflicts:
         raise DataError(
-            f"{counted(int(conflicts), 'row')} repeat{'s' * (conflicts == 1)} a user and round "
+            f"{counted(conflicts, 'row')} repeat{'s' if conflicts == 1 else ''} a user and round "
             "with another value; keep one row for each user and round"
         )
     return rounds, matrix.reshape(n, tau)

@@ -16,10 +16,11 @@ def command(protocol: Protocol, every: int = 1) -> str:
     options = " ".join(
         f"--{name.replace('_', '-')} {_text(value)}" for name, value in parameters(protocol).items()
     )
-    accepted = " --accept-weak-privacy" * bool(weaknesses(protocol))
+    panels = f" --every {every}" if every > 1 else ""
+    accepted = " --accept-weak-privacy" if weaknesses(protocol) else ""
     return (
         f"loloha campaign create NAME --protocol {protocol.name} {options} "
-        f"--range 0 {protocol.k} --bins {protocol.k}{f' --every {every}' * (every > 1)}{accepted}"
+        f"--range 0 {protocol.k} --bins {protocol.k}{panels}{accepted}"
     )
 
 

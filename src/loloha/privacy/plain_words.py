@@ -187,8 +187,8 @@ def _price(protocol: Protocol) -> str:
     # Of two cells none is left to exchange one for.
     if protocol.encoding.memo_cells == 2:
         return text
-    both = protocol.spent(2)
-    more = f", and up to {exchanged(protocol):.4g} where more are" * (exchanged(protocol) > both)
+    both, most = protocol.spent(2), exchanged(protocol)
+    more = f", and up to {most:.4g} where more are" if most > both else ""
     return (
         f"{text} That is the price of the smaller cap: the loss between two histories that differ "
         f"in a single one of several {_cells(protocol)}, in all rounds spent there, can be "
