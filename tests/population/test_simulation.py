@@ -95,7 +95,7 @@ def test_a_protocol_of_another_domain_is_refused() -> None:
 def test_buckets_are_labelled_by_their_ends() -> None:
     data = loloha.datasets.syn(n=50, k=12, tau=2, rng=0)
     found = loloha.simulate(loloha.DBitFlipPM(k=12, eps_inf=1.0, b=4, d=2), data, rng=0)
-    assert found.labels == ["0..2", "3..5", "6..8", "9..11"]
+    assert found.labels == ["0 … 2", "3 … 5", "6 … 8", "9 … 11"]
     assert found.truth.sum(axis=1) == pytest.approx(1)
 
 

@@ -99,12 +99,7 @@ class Campaign:
 
     def bin_label(self, bin: int) -> str:
         """The text of one estimated frequency, without making all of them."""
-        values = self.protocol.encoding.bin_values(bin)
-        if values is None:
-            return "mean"
-        first, last = values
-        text = self.domain.text(first)
-        return text if first == last else f"{text} … {self.domain.text(last)}"
+        return self.protocol.encoding.bin_label(bin, self.domain.text)
 
     def to_dict(self) -> dict[str, Any]:
         """The document as JSON data."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
@@ -108,6 +108,14 @@ class Encoding(ABC):
     def bin_values(self, bin: int) -> tuple[int, int] | None:
         """The first and the last value that a bin counts; None where it is their mean."""
         return bin, bin
+
+    def bin_label(self, bin: int, label: Callable[[int], str]) -> str:
+        """The label of a bin: of its value, or of the first and last that it counts."""
+        values = self.bin_values(bin)
+        if values is None:
+            return "mean"
+        first, last = values
+        return label(first) if first == last else f"{label(first)} … {label(last)}"
 
     def frequencies(self, shares: Floats) -> Floats:
         """What is estimated, float64[..., bins], of users with these shares of values [..., k]."""

@@ -93,17 +93,11 @@ def binned(protocol: Protocol, frequencies: Floats) -> Floats:
 
 
 def bin_labels(protocol: Protocol, labels: Sequence[Any]) -> list[Any]:
-    """Labels of the bins: those of the k values, or "first..last" of those that a bin counts."""
+    """Labels of the bins: those of the k values, or "first … last" of those that a bin counts."""
     if protocol.bins == len(labels):
         return list(labels)
-    return [_bin_label(protocol.encoding.bin_values(bin), labels) for bin in range(protocol.bins)]
-
-
-def _bin_label(values: tuple[int, int] | None, labels: Sequence[Any]) -> str:
-    if values is None:
-        return "mean"
-    first, last = values
-    return str(labels[first]) if first == last else f"{labels[first]}..{labels[last]}"
+    encoding = protocol.encoding
+    return [encoding.bin_label(bin, lambda v: str(labels[v])) for bin in range(protocol.bins)]
 
 
 def _round(

@@ -80,7 +80,7 @@ class Simulation(Numeric):
 
     @cached_property
     def labels(self) -> list[Any]:
-        """What each bin stands for: a label, "first..last" of a bucket; its number by default."""
+        """What each bin stands for: a label, "first … last" of a bucket; its number by default."""
         bins = self.protocol.bins
         return (
             list(range(bins))
