@@ -1,5 +1,6 @@
 """The Arrow form and the files: what is written comes back, and nothing else is read."""
 
+import errno
 import json
 import os
 import re
@@ -301,6 +302,26 @@ def test_an_error_leaves_nothing_behind(draw, make_log):
     writer.write(1, *draw(PROTOCOL, 10, 0).arrays)
     writer.__exit__(KeyboardInterrupt, None, None)
     assert [path for path in log.root.rglob("*") if path.is_file()] == []
+    # Nor a round, which would count as one of no reports.
+    assert not log.scan().rounds
+
+
+def test_a_disk_without_room_for_a_folder_leaves_no_round(draw, make_log, monkeypatch):
+    log = make_log(PROTOCOL)
+    make = Path.mkdir
+
+    def full(self, *arguments, **more):
+        if self.name == "round=2":
+            raise OSError(errno.ENOSPC, "full")
+        make(self, *arguments, **more)
+
+    monkeypatch.setattr(Path, "mkdir", full)
+    writer = log.writer()
+    for round in range(4):
+        writer.write(round, *draw(PROTOCOL, 10, 0).arrays)
+    with pytest.raises(OSError, match="full"):
+        writer.close()
+    assert not log.scan().rounds
 
 
 def test_the_same_reports_are_the_same_file(draw, make_log):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from loloha.address import Address, Location, at, snapshot
+from loloha.checks import counted
 from loloha.cli import campaign_file, console
 from loloha.cli.command import Commands
 from loloha.cli.input_table import load, load_for
@@ -43,10 +44,11 @@ def generate(
 
     agreed = campaign_file.load(campaign)
     log = reportlog.ReportLog(out, agreed)
-    if log.folder.exists() and any(log.folder.iterdir()):
+    if files := sum(map(len, log.names().values())):
         raise LolohaError(
-            f"--out must hold no reports of this campaign yet, got some in {str(log.folder)!r}; "
-            "name another folder"
+            f"--out must hold no reports of this campaign yet, got {counted(files, 'file')} of "
+            f"them, each whole, in {str(log.folder)!r}; name another folder, or go on by "
+            "`loloha tally`"
         )
     if truth is not None and truth.exists():
         raise LolohaError(f"--truth must be new, got {str(truth)!r}; name another file")

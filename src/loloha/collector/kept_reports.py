@@ -64,7 +64,9 @@ class KeptReports:
             # Nobody but the owner, also where it was there before.
             self.folder.chmod(0o700)
             self.probe()
-            self._tidy(self.folder.glob(f"campaign=*/round=*/.*{PARTIAL}"))
+            # Earlier releases wrote them in the folders of rounds.
+            for place in ("campaign=*", "campaign=*/round=*"):
+                self._tidy(self.folder.glob(f"{place}/.*{PARTIAL}"))
         except OSError as error:
             raise StoreError(
                 f"{self._setting} must be a folder to write to, got {str(self.folder)!r}: "

@@ -63,9 +63,11 @@ class Writer:
             files and their names are durable.
         """
         try:
+            # None gets its name before all are whole and have their folders.
             for file in self._open.values():
                 file.finish()
-            # None gets its name before all are whole.
+            for file in self._open.values():
+                file.place()
             return [file.publish() for file in self._open.values()]
         finally:
             self.discard()
@@ -96,13 +98,15 @@ class _OpenFile:
         import pyarrow.parquet as pq
 
         self.folder = folder
+        self.made: Path | None = None
         self.spool: Any = None
         if isinstance(folder, Address):
             # Nobody but the owner, whatever the machine's temporary folder allows.
             self.spool = tempfile.TemporaryDirectory(prefix="loloha-")
             near = Path(self.spool.name)
         else:
-            _make_durably(near := folder)
+            # The folder of a round says that there is one: it is made when its file is whole.
+            _make_durably(near := folder.parent)
         self.path = near / f".{secrets.token_hex(8)}{PARTIAL}"
         self.file = _HashingFile(self.path)
         try:
@@ -128,6 +132,12 @@ class _OpenFile:
         os.fsync(self.file.fileno())
         self.file.close()
 
+    def place(self) -> None:
+        """Make the folder that the file goes to."""
+        if isinstance(self.folder, Path):
+            self.made = None if self.folder.exists() else self.folder
+            _make_durably(self.folder)
+
     def publish(self) -> Location:
         """Give the file its name, durably."""
         target = self.folder / f"{self.file.digest()}.parquet"
@@ -143,6 +153,10 @@ class _OpenFile:
         with suppress(OSError):
             self.writer.close()
         self.delete()
+        if self.made is not None:
+            with suppress(OSError):
+                # The folder of a file that has its name is not empty, and stays.
+                self.made.rmdir()
 
     def delete(self) -> None:
         """Close the file and delete it."""
