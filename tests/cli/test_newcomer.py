@@ -110,6 +110,21 @@ def test_a_missing_admin_key_and_a_wrong_one_are_told_apart(
     assert "not the key" not in said
 
 
+def test_a_secret_no_header_can_carry_is_named_by_its_variable(
+    fails: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    create = ["campaign", "create", "h", *OLOLOHA, "--domain", "a,b", "--to", NOBODY[:18]]
+    report = ["report", "a", "--consent", "--state", str(tmp_path / "s"), "--campaign", NOBODY]
+    monkeypatch.setattr("loloha.cli.report._check", lambda *_: None)
+    for variable, line in (("LOLOHA_ADMIN_KEY", create), ("LOLOHA_TOKEN", report)):
+        for text, says in (("", "empty"), (" ", "empty"), ("private\n", "end of a line")):
+            monkeypatch.setenv(variable, text)
+            said = fails(*line)
+            assert variable in said
+            assert says in said
+            assert "private" not in said
+
+
 def test_a_store_that_cannot_be_opened_says_why(fails: Any, tmp_path: Path) -> None:
     pytest.importorskip("sqlalchemy", reason="the collector's extra is not installed")
     pytest.importorskip("psycopg", reason="the collector's extra is not installed")

@@ -123,6 +123,24 @@ def address_of(run: Run, url: str, *protocol: str, seconds: int = 31_622_400) ->
     return found
 
 
+def test_a_value_that_is_refused_leaves_no_consent(
+    run: Run, url: str, tmp_path: Path, clock: Clock
+) -> None:
+    clock.now = time.time()
+    address = address_of(run, url, "--protocol", "l-grr", "--eps-inf", "2", "--eps-1", "1")
+    report = ["report", "--state", str(tmp_path / "state")]
+    refused = run(*report, "hom", "--campaign", address, "--consent")
+    assert refused.returncode == 1
+    assert "hom" not in refused.stderr
+    assert not (tmp_path / "state").exists()
+    assert "consent" in run(*report, "a").stderr
+    # Nor is a limit changed by a report that is refused.
+    assert run(*report, "a", "--campaign", address, "--consent", "--limit", "6").returncode == 0
+    assert run(*report, "hom", "--campaign", address, "--consent", "--limit", "9").returncode == 1
+    with Sender(tmp_path / "state") as one:
+        assert one.limit == 6
+
+
 def test_a_limit_is_agreed_to_or_refused_with_what_would_fit(
     run: Run, url: str, tmp_path: Path, clock: Clock
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from loloha.cli import campaign_file, console
 from loloha.cli.command import Commands
 from loloha.cli.input_table import domain_of
-from loloha.cli.parameter import make_protocol
+from loloha.cli.parameter import make_protocol, secret
 from loloha.cli.table_file import check_new, new_file
 from loloha.errors import CampaignError, ParameterError
 
@@ -269,7 +268,7 @@ def administered(url: str) -> Iterator[Collector]:
     """A collector that is asked with the admin key; says which one is wanted where it is not."""
     from loloha.sender.collector import Collector
 
-    key = os.environ.get(ADMIN_KEY)
+    key = secret(ADMIN_KEY)
     try:
         with Collector(url, token=key) as collector:
             yield collector

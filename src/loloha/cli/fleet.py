@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from itertools import accumulate
 from typing import Any
@@ -12,6 +11,7 @@ import typer
 from loloha.checks import counted
 from loloha.cli import console
 from loloha.cli.input_table import load_for
+from loloha.cli.parameter import secret
 from loloha.cli.report import TOKEN
 from loloha.errors import ParameterError
 
@@ -62,7 +62,7 @@ def fleet(
                 document,
                 values,
                 first=first,
-                token=os.environ.get(TOKEN),
+                token=secret(TOKEN),
                 batch=batch,
                 progress=tell,
                 begins=sizes.extend,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -71,6 +72,21 @@ def required(cls: type[Protocol]) -> list[str]:
 def flag(name: str) -> str:
     """How an argument of Python is written: ``eps_inf`` as ``--eps-inf``."""
     return "--" + name.removeprefix("as_").rstrip("_").replace("_", "-")
+
+
+def secret(variable: str) -> str | None:
+    """A key or token from the environment, where no list of processes shows it; None if unset."""
+    from loloha.sender.connection import is_token
+
+    text = os.environ.get(variable)
+    if text is None or is_token(text):
+        return text
+    if not text.strip():
+        raise ParameterError(f"{variable} must be a key or token, it is empty; set it, or unset it")
+    raise ParameterError(
+        f"{variable} must be visible ASCII characters, got others, perhaps the end of a line; set "
+        "it again without them"
+    )
 
 
 @cache

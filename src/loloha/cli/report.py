@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from loloha.cli import console, report_preview
+from loloha.cli import campaign_file, console, report_preview
+from loloha.cli.parameter import secret
 from loloha.errors import BudgetError, ParameterError, StateError
 
 if TYPE_CHECKING:
@@ -80,7 +80,9 @@ def report(
                 _show(delivery, sender.loss, limited=False, as_json=True)
             return
         if campaign is not None and (consent or sender.consent):
-            sender.agree(campaign, token=os.environ.get(TOKEN), limit=limit, wait=wait)
+            if label is not None:
+                _check(label, sender, campaign)
+            sender.agree(campaign, token=secret(TOKEN), limit=limit, wait=wait)
         if not sender.consent:
             raise StateError(
                 "consent must be given before anything is reported; ask the user, then add "
@@ -103,6 +105,16 @@ def report(
         raise refusal
     if delivery.refused or delivery.waiting:
         raise typer.Exit(1)
+
+
+def _check(label: str, sender: Sender, campaign: str) -> None:
+    """Refuse a value that is none of the campaign's before any consent is kept."""
+    from loloha.sender.agreement import fingerprint_of
+
+    if sender.consent:
+        sender.campaign.index(label)
+    elif fingerprint_of(campaign):
+        campaign_file.load_campaign(campaign).index(label)
 
 
 def _why_not(delivery: Delivery, *, panels: bool) -> str:
