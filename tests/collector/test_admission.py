@@ -22,7 +22,7 @@ from loloha.collector.admission import (
     TOGETHER,
     require_short_headers,
 )
-from loloha.collector.body import PAGES
+from loloha.collector.body import PAGES, Admitted
 from loloha.collector.middleware import take_off
 from loloha.collector.problem import Problem
 from loloha.collector.rate import RateLimit
@@ -407,6 +407,40 @@ def test_what_is_sent_is_charged_for(serve: Any) -> None:
     assert shown.json()["document"] == one.to_dict()
     again = client.get(path, headers={"if-none-match": shown.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
+
+
+@pytest.mark.parametrize(
+    ("path", "encoding", "largest", "charged"),
+    [
+        ("/v1/campaigns/f/reports", b"", 77, 0.75),
+        ("/v1/campaigns/f/reports", b"gzip", 77, 6.0),
+        ("/v1/reports", b"", 1 << 20, 0.75),
+        (LOGIN, b"", LARGEST_FORM, 0.75),
+    ],
+)
+def test_a_body_is_bounded_by_its_path_and_charged_as_what_it_unpacks_to(
+    path: str, encoding: bytes, largest: int, charged: float
+) -> None:
+    """Of 96 KiB: 128 KiB cost as much as a request, and compressed they count eight times."""
+    asked: list[Any] = []
+
+    class Bodies:
+        async def read(self, admitted: Admitted, receive: Any, largest: int) -> None:
+            asked.append(largest)
+            admitted.body = b"a=".ljust(96 << 10, b"b")
+
+    context: Any = SimpleNamespace(
+        settings=SimpleNamespace(largest_body=77, hosts=None, allowed_origins=()),
+        bodies=Bodies(),
+        rate=SimpleNamespace(charge=lambda scope, cost: asked.append((scope["path"], cost))),
+    )
+    headers = [(b"content-type", b"application/x-www-form-urlencoded")]
+    headers += [(b"content-encoding", encoding)] * bool(encoding)
+    admitted = Admitted({"path": path, "method": "POST", "headers": headers})
+    asyncio.run(admission.Admission(context, (), {})._read(admitted, None))
+    assert asked == [largest, (path, charged)]
+    assert admitted.charged == charged
+    assert admitted.form == ({"a": "b" * 98_302} if path == LOGIN else {})
 
 
 def test_statements_are_made_once(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -301,6 +301,36 @@ def test_uploads_gather_for_a_while_after_a_commit_of_few(monkeypatch: pytest.Mo
     assert slept == [0.25, 0.25]
 
 
+def test_what_gathers_is_asked_of_the_reports_of_the_commit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The committer's own loop, of one commit: it began at 40 and had 12 + 30 reports."""
+    monkeypatch.setattr(commit, "monotonic", lambda: 40.0)
+    committer = committer_of(None)
+    parts: Any = [SimpleNamespace(upload=SimpleNamespace(size=size)) for size in (12, 30)]
+    taken, written, gathered = [parts, []], [], []
+    committer._stopping = True
+    monkeypatch.setattr(committer, "_take", lambda *, wait: taken.pop(0))
+    monkeypatch.setattr(committer, "_commit", written.append)
+    monkeypatch.setattr(committer, "_gather", lambda *given: gathered.append(given))
+    committer._run()
+    assert (written, gathered) == ([parts], [(40.0, 42)])
+
+
+@pytest.mark.parametrize(
+    ("tidy", "fails"),
+    [(None, True), (lambda: None, False), (lambda: 1 / 0, True)],
+    ids=["nothing to tidy", "written", "a fault of its own"],
+)
+def test_tidying_tells_of_the_store_where_it_has_written(
+    tidy: Callable[[], None] | None, fails: bool
+) -> None:
+    committer = committer_of(None, tidy)
+    committer._failed = StoreError("the disk is full")
+    assert committer._run_tidy() is False
+    assert committer.failing is fails
+
+
 def test_a_commit_that_hangs_or_failed_is_no_health(monkeypatch: pytest.MonkeyPatch) -> None:
     committer = committer_of(None)
     assert not committer.failing

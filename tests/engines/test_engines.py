@@ -4,6 +4,7 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from logs import rewrite
 from loloha import OLOLOHA, BiLOLOHA
 from loloha.datasets import ExtraError
-from loloha.engines import REGISTRY, make_engine, sql, tally
+from loloha.engines import REGISTRY, local, make_engine, sql, tally
 from loloha.engines.base import library
 from loloha.engines.linked import join
 from loloha.engines.result import by_round
@@ -114,6 +115,21 @@ def test_passes_batches_and_threads_change_nothing(kind, messy, monkeypatch, thr
     monkeypatch.setattr("loloha.engines.local.PIECE_ROWS", 7)
     engine = make_engine("local", threads=threads)
     assert [found(engine, log, guard) for guard in (True, False)] == want
+
+
+def test_each_share_holds_its_own_repeated_pseudonyms(draw, make_log):
+    """Of 400 reporters whose pseudonyms differ in the bytes that shares and threads are by."""
+    reports = draw(PROTOCOL, 400, 0)
+    log = make_log(PROTOCOL, (0, reports), (0, reports[:300]), (0, reports[250:280]))
+    pieces = [piece for file in log.scan().rounds[0] for piece in local.pieces_of(file)]
+    engine = make_engine("local", threads=2)
+    starts = reports.reporters[:300, :8].copy().view(np.uint64).ravel()
+    with ThreadPoolExecutor(2) as pool:
+        for shares in (1, 3):
+            for number in range(shares):
+                got = engine._repeated(PROTOCOL, pieces, (number, shares), pool)
+                want = [start for start in starts.tolist() if (start >> 32) % shares == number]
+                assert sorted(got.tolist()) == sorted(want)
 
 
 def test_results_that_do_not_fit_together_come_in_parts(messy, monkeypatch, engine):

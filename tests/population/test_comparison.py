@@ -38,6 +38,17 @@ def test_there_is_a_row_for_each_protocol_and_budget(found: Comparison) -> None:
     assert (grr["eps_1"], grr["eps_2"], grr["eps_avg"]) == (2.0, pytest.approx(2.0), 12.0)
 
 
+def test_protocols_by_name_take_every_budget_and_others_their_own() -> None:
+    made = loloha.LGRR(k=4, eps_inf=3.0, eps_1=1.0)
+    points = point.points_of(data(), ["l-osue", made, "grr"], (4.0, 2.0, 4.0), 0.25, "tight")
+    rows = [(one.label, one.eps_inf, getattr(one.protocol, "eps_1", None)) for one in points]
+    assert rows == [
+        ("l-osue", 2.0, 0.5), ("l-osue", 4.0, 1.0), ("grr", 2.0, None), ("grr", 4.0, None),
+        (repr(made), 3.0, 1.0),
+    ]  # fmt: skip
+    assert [one.protocol.k for one in points] == [4] * 5
+
+
 def test_numbers_are_those_of_simulations(found: Comparison) -> None:
     for row in found.rows:
         assert 0.25 < row["mse"] / row["expected_mse"] < 4

@@ -14,7 +14,7 @@ from loloha.client.answered import MOST_INTERVALS, are_rounds, holds, including
 from loloha.client.client import KEPT_ROUNDS, Account, Client
 from loloha.errors import BudgetError, CampaignError, LolohaError, ParameterError, StateError
 from loloha.report import LARGEST_ROUND
-from loloha.sender import explain_all
+from loloha.sender import consent, explain_all
 
 pytestmark = pytest.mark.usefixtures("collector")
 
@@ -321,6 +321,31 @@ def test_what_all_campaigns_reveal_together_is_said() -> None:
     assert "does not cover the 11" in explain_all([FRESH, HOURS], limit=10.9)
     with pytest.raises(ParameterError, match="at least one"):
         explain_all([])
+
+
+def test_what_was_reported_to_before_is_added_to_what_comes() -> None:
+    both = explain_all([HOURS], after=[PAGES])
+    assert "After pages: what was spent there stays spent" in both
+    assert "never change: a factor of at most e^4 = 54.6; at most 14 can be spent in all" in both
+    assert "After fresh, pages: " in (last := explain_all([HOURS], after=[FRESH, PAGES]))
+    assert "In all there is no bound for ever" in last
+    assert "e^4" not in last
+    assert "After" not in explain_all([HOURS])
+
+
+def test_odds_and_times_are_said_in_words() -> None:
+    """Odds are rounded up: 1 / (1 + e^-6.9) is .99899, and .9990025 of 6.91."""
+    likely = [consent.belief(eps) for eps in (0.0, 1.0, 6.9, 6.91)]
+    parts = ["50.0", "73.2", "99.9"]
+    assert likely == [*(f"at most {part} % likely" for part in parts), "almost certain"]
+    assert [consent.factor(eps) for eps in (0.0, 699.9, 700.0)] == [
+        "e^0 = 1", "e^699.9 = 9.177e+303", "e^700"
+    ]  # fmt: skip
+    times = [1, 59, 60, 90, 5400, 3600, 7200, 86_400, 90_000, 172_800]
+    assert [consent.span(seconds) for seconds in times] == [
+        "second", "59 seconds", "minute", "90 seconds", "90 minutes", "hour", "2 hours", "day",
+        "25 hours", "2 days",
+    ]  # fmt: skip
 
 
 def test_all_are_queued_or_none(tmp_path: Path, clock: Clock) -> None:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -14,7 +15,7 @@ from collecting import ADMIN_KEY, START, Clock, campaign, clients, messages
 from loloha.collector.settings import Settings
 from loloha.errors import CampaignError, ParameterError
 from loloha.sender.collector import JSON, Collector, Receipt
-from loloha.sender.connection import Answer
+from loloha.sender.connection import Answer, Unreachable
 from serving import Served
 
 
@@ -160,3 +161,11 @@ def test_an_opt_out_is_counted_where_the_collector_says_so(
     monkeypatch.setenv("DO_NOT_TRACK", "1")
     assert collector.decline() is False
     assert len(connection.asked) == 1
+
+
+def test_an_opt_out_that_reaches_nobody_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    collector, connection = asking(f"/v1/campaigns/{'b' * 64}", {})
+    monkeypatch.delenv("DO_NOT_TRACK", raising=False)
+    monkeypatch.setattr(connection, "request", Mock(side_effect=Unreachable("must answer")))
+    assert collector.decline() is False
+    connection.request.assert_called_once()

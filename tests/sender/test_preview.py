@@ -16,9 +16,16 @@ from loloha.cli import main
 from loloha.conform import case
 from loloha.errors import BudgetError, ParameterError, StateError
 from loloha.sender import Preview, Sender
-from loloha.sender.preview import example
+from loloha.sender.preview import _listed, example
 
 VARIANTS = {one.fingerprint: one for one in case.variants() if one.k == 3}
+
+
+def test_a_few_labels_are_listed() -> None:
+    ten = [str(place) for place in range(10)]
+    for places, parts in (([], None), ([7], ["7"]), (range(10), ten), (range(11), [*ten, "..."])):
+        quoted = None if parts is None else ", ".join(p if p == "..." else f'"{p}"' for p in parts)
+        assert _listed(str, places) == ("" if quoted is None else f" ({quoted})")
 
 
 def untouched(folder: Path) -> dict[str, bytes]:
@@ -215,7 +222,7 @@ def test_the_command_refuses_what_it_would_not_do(
 
 def test_it_needs_the_standard_library_alone() -> None:
     script = (
-        "import sys; from loloha.sender.preview import example; import loloha.campaign\n"
+        "import sys; from loloha.sender.preview import _listed, example; import loloha.campaign\n"
         "assert 'numpy' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", script], check=True, timeout=60)

@@ -1,6 +1,7 @@
 """What settles a report: its own receipt or its own refusal, and nothing that a gateway says."""
 
 import json
+import math
 import socket
 import ssl
 import threading
@@ -13,7 +14,7 @@ import pytest
 from collecting import START, campaign
 from loloha.errors import CampaignError
 from loloha.sender.connection import Answer, Connection, Patience, Unreachable, seconds_asked
-from loloha.sender.receipt import Fate, answers_of, fate
+from loloha.sender.receipt import Fate, _read, answers_of, fate
 from loloha.sender.sender import Sender
 from loloha.wire.refusal import Refusal
 from serving import answering
@@ -140,6 +141,14 @@ def test_whatever_else_is_said_a_report_waits(answer: Any) -> None:
     found, why = fate(Answer(*answer), MINE)
     assert found is Fate.WAITING
     assert why
+
+
+def test_an_answer_is_read_up_to_64_kib_100_brackets_and_19_digits() -> None:
+    assert _read(b"7".rjust(1 << 16)) == 7
+    assert _read(b"7".rjust((1 << 16) + 1)) is None
+    assert _read(b"[" + b"{}," * 98 + b"{}]") == [{}] * 99
+    assert _read(b"[" + b"{}," * 99 + b"{}]") is None
+    assert _read(b"[%d, %d]" % (10**19 - 1, 10**19)) == [10**19 - 1, math.inf]
 
 
 def test_every_reason_is_known_to_be_final_or_not() -> None:

@@ -17,8 +17,10 @@ import pytest
 pytest.importorskip("fastapi", reason="the collector's extra is not installed")
 
 
+import devices
 from collecting import ADMIN_KEY, HOUR, START, Clock, campaign
 from loloha.errors import CampaignError, DomainError, ParameterError, StateError
+from loloha.sender.connection import Answer, Unreachable
 from loloha.sender.sender import Connection, Sender
 from sending import ONCE, Patience, address, rounds
 from serving import answering
@@ -287,6 +289,41 @@ def test_several_campaigns_go_out_in_one_upload(
         clock.now += 9 * HOUR
         assert {each.sent for each in one.deliver_all().values()} == {(9,)}
     assert rounds(first) == rounds(second) == [(0, 1, 0), (9, 1, 0)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "alone", "reason"),
+    [
+        (Unreachable("collector must answer"), 0, "collector must answer"),
+        # Neither an answer to each nor one that settles any: they go one by one.
+        (Answer(503, {}, b""), 3, "503"),
+        (Answer(200, {}, b'{"answers": [{}, {}, {}, {}, {}, {}]}'), 0, "0"),
+    ],
+)
+def test_an_upload_of_several_that_settles_nothing_is_not_repeated(
+    tmp_path: Path, clock: Clock, collector: Any, monkeypatch: pytest.MonkeyPatch,
+    answer: Answer | Exception, alone: int, reason: str,
+) -> None:  # fmt: skip
+    posted: list[str] = []
+
+    def post(path: str, *_: Any) -> Answer:
+        posted.append(path)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(collector, "post", post)
+    clock.now += 2 * HOUR
+    with devices.sender(tmp_path / "state", clock) as one:
+        one.agree(devices.url(), devices.url(devices.PAGES))
+        for round in range(3):
+            one.report_all({"hours": "a", "pages": "b"}, round=round)
+        delivered = one.deliver_all()
+    paths = [f"/v1/campaigns/{one.fingerprint}/reports" for one in (devices.HOURS, devices.PAGES)]
+    assert posted == ["/v1/reports", *np.repeat(paths, alone).tolist()]
+    for each in delivered.values():
+        assert (each.sent, each.refused, each.waiting) == ((), {}, (0, 1, 2))
+        assert reason in each.reason
 
 
 def test_more_reports_than_one_upload_takes_go_out_in_several(

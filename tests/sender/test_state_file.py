@@ -183,6 +183,39 @@ def test_nothing_is_made_beside_a_file_that_is_no_state(
         assert (path.read_bytes(), path.stat().st_mode & 0o777) == (content, 0o644)
 
 
+@pytest.mark.parametrize(
+    ("content", "ledger", "kept"),
+    [
+        (b'{"type":"loloha-sender",', "whole", True),
+        (b'{"type":"loloha-sender",', "damaged", False),
+        (b'{"type":"loloha-sender",', None, False),
+        (b"{", "whole", True),
+        (b"\0\0", None, False),
+    ],
+)
+def test_a_damaged_state_is_erased_and_its_ledger_stays_if_it_can_be_read(
+    tmp_path: Path, clock: Clock, content: bytes, ledger: str | None, kept: bool
+) -> None:
+    path, spent = tmp_path / "state", tmp_path / "state.spent"
+    with sender(path, clock) as one:
+        one.agree(url())
+        one.report("a")
+        one.withdraw()
+    if ledger != "whole":
+        spent.unlink()
+    if ledger == "damaged":
+        spent.write_bytes(b"{")
+        spent.chmod(0o600)
+    path.write_bytes(content)
+    path.chmod(0o600)
+    said = AgreementFile.erase(path)
+    assert ("stays counted. If" in said, "Nothing is known" in said) == (kept, not kept)
+    left = {each.name for each in tmp_path.iterdir()} - {"state.lock"}
+    assert left == ({"state.spent"} if kept else set())
+    with sender(path, clock) as one:
+        assert not one.consent
+
+
 def test_a_tilde_is_the_home(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from loloha.server import statespace
 from loloha.server.statespace import (
     PACES,
     PRIOR_VARIANCE,
@@ -150,6 +151,23 @@ def test_values_that_move_are_told_from_those_that_stand_still() -> None:
     assert pace[:3].min() > 4 * np.median(pace[3:])
     assert (PACES[0] <= pace).all()
     assert (pace <= PACES[-1]).all()
+
+
+def test_shares_of_paces_are_fitted_in_a_hundred_steps_from_equal_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of values that hardly tell their pace: the steps are slow, and the last still counts."""
+    logs = np.random.default_rng(5).normal(0, 0.3, (5, 40))
+    monkeypatch.setattr(statespace, "_log_densities", lambda observed, parameters: logs + 900)
+    paces, likelihood = np.array([1 / 64, 1 / 16, 1 / 4, 1, 4]), np.exp(logs)
+    shares = np.full(5, 0.2)
+    for _ in range(100):
+        chances = shares[:, None] * likelihood / (shares @ likelihood)
+        shares = (chances.sum(axis=1) + 0.5) / (40 + 5 * 0.5)
+    after = shares[:, None] * likelihood / (shares @ likelihood)
+    pace = statespace._paces(drawn(), PARAMETERS)
+    assert pace == pytest.approx(paces @ chances, rel=1e-12)
+    assert abs(paces @ after - pace).max() > 1e-9
 
 
 def test_the_fit_finds_how_the_estimates_were_drawn() -> None:
