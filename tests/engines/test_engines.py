@@ -13,7 +13,7 @@ import pytest
 from logs import rewrite
 from loloha import OLOLOHA, BiLOLOHA
 from loloha.datasets import ExtraError
-from loloha.engines import REGISTRY, local, make_engine, sql, tally
+from loloha.engines import REGISTRY, duckdb, local, make_engine, sql, tally
 from loloha.engines.base import library
 from loloha.engines.linked import join
 from loloha.engines.result import by_round
@@ -130,6 +130,26 @@ def test_each_share_holds_its_own_repeated_pseudonyms(draw, make_log):
                 got = engine._repeated(PROTOCOL, pieces, (number, shares), pool)
                 want = [start for start in starts.tolist() if (start >> 32) % shares == number]
                 assert sorted(got.tolist()) == sorted(want)
+
+
+def test_parts_of_a_round_share_no_reporter(monkeypatch):
+    """45 rows in three shares: what comes once, and each share of what comes more often."""
+    monkeypatch.setattr("loloha.engines.duckdb.SHARE_ROWS", 20)
+    connection = pytest.importorskip("duckdb").connect()
+    connection.execute("CREATE TABLE once AS SELECT i AS reporter FROM range(30) t(i)")
+    assert list(duckdb._apart(connection, "once", 30)) == [("once", False)]
+    connection.execute("CREATE TABLE log AS FROM once UNION ALL SELECT 2 * i FROM range(15) t(i)")
+    parts = [
+        (sorted(row[0] for row in connection.sql(f"FROM {part}").fetchall()), guarded)
+        for part, guarded in duckdb._apart(connection, "log", 45)
+    ]
+    assert parts[0] == (list(range(1, 30, 2)), False)
+    assert len(parts) == 4
+    assert all(guarded for _, guarded in parts[1:])
+    assert sorted(one for rows, _ in parts[1:] for one in rows) == sorted([*range(0, 30, 2)] * 2)
+    whose = [set(rows) for rows, _ in parts[1:]]
+    assert sum(map(len, whose)) == 15
+    assert all(whose)
 
 
 def test_results_that_do_not_fit_together_come_in_parts(messy, monkeypatch, engine):

@@ -16,6 +16,7 @@ import pytest
 from loloha import OLOLOHA, BiLOLOHA
 from loloha.cli import main
 from loloha.engines import RoundTally, linked, local, sql, tally
+from loloha.engines.base import plain_path
 from loloha.engines.result import by_round
 from loloha.engines.spark import local_session
 from loloha.errors import ParameterError, WireError
@@ -189,3 +190,11 @@ def test_a_file_is_read_in_pieces_that_end_with_the_group_that_fills_them(
         pieces = list(local.pieces_of(SimpleNamespace(path=path)))  # type: ignore[arg-type]
         assert [piece.rows for piece in pieces] == rows
         assert [group for piece in pieces for group in piece.groups] == [*range(7)]
+
+
+@pytest.mark.parametrize("letter", "*?[]{}\\")
+def test_some_engines_take_a_letter_for_a_pattern(letter: str) -> None:
+    for path in (f"/a{letter}b/c", f"/a/{letter}"):
+        with pytest.raises(ParameterError, match="path must be without"):
+            plain_path(Path(path))
+    assert plain_path(Path("/a b/c=1'(x)")) == "/a b/c=1'(x)"

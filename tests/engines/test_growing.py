@@ -105,3 +105,30 @@ def test_files_are_counted_in_chunks_that_fit(monkeypatch: pytest.MonkeyPatch) -
     GrowingRound.add(kept, files)
     assert chunks == [[(0, 3), (0, 3)], [(2, 3)], [(2, 9)], [(3, 1), (3, 4), (3, 1)], [(3, 1)]]
     assert (kept.files, kept._rows) == ([0, 1, 2, 3], 25)
+
+
+def test_runs_that_nobody_knows_are_deleted(tmp_path: Path) -> None:
+    growing.tidy(tmp_path / "none", {"a"})
+    for name in "abc":
+        (tmp_path / name).touch()
+    growing.tidy(tmp_path, {"b", "d"})
+    assert [path.name for path in tmp_path.iterdir()] == ["b"]
+
+
+def test_runs_are_merged_with_those_of_about_their_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of at most twice the rows and one more, and none beyond the largest: here 12."""
+    monkeypatch.setattr(growing, "LARGEST_RUN", 12)
+    grown = GrowingRound(BiLOLOHA(k=5, eps_inf=2.0, eps_1=1.0), guard=True, folder=tmp_path)
+    seen = []
+    for number, rows in enumerate((8, 3, 1, 4, 5, 1, 0)):
+        starts = np.sort(np.random.default_rng(number).integers(0, 99, rows).astype(np.uint64))
+        grown._remember(starts, np.full(rows, number, np.uint32))
+        seen.append([run.rows for run in grown._runs])
+    assert seen == [[8], [8, 3], [12], [12, 4], [12, 9], [12, 9, 1], [12, 9, 1]]
+    largest, small, last = grown._runs
+    assert set(largest.files.tolist()) == {0, 1, 2}
+    assert (np.diff(largest.starts.astype(int)) >= 0).all()
+    assert (small.files.tolist().count(3), small.files.tolist().count(4)) == (4, 5)
+    assert last.files.tolist() == [5]

@@ -11,6 +11,7 @@ import pytest
 import loloha
 from loloha.cli import main
 from loloha.errors import ParameterError
+from loloha.planning import attributes
 from loloha.planning.attributes import AttributesPlan, plan_attributes
 from loloha.privacy.rounded import frequency, loss
 
@@ -121,6 +122,21 @@ def test_losses_are_those_of_an_attribute_and_of_a_user() -> None:
     assert plain["shared"]["per_attribute"]["eps_inf"] == 1.0
     assert plain["shared"]["per_user"]["cap"] == pytest.approx(4 * shared.cap)
     assert plain["drawn"]["per_user"] == plain["drawn"]["per_attribute"]
+
+
+def test_a_reason_says_where_rare_values_would_be_better_otherwise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = plan_attributes(9, 10_000, 4.0, 2.0, attributes=2, protocols=["biloloha"])
+    shared, drawn = found.shared, found.drawn
+    errors = {"rmse": (1.0, 2.0), "error_one": (4.0, 3.0)}
+    monkeypatch.setattr(
+        attributes, "_error", lambda plan, name: errors[name][0 if plan is shared else 1]
+    )
+    for better, rest in ((attributes.SHARED, "drawing one"), (attributes.DRAWN, "sharing")):
+        text = attributes._reason(2, shared, drawn, better)
+        assert (f"For rare values alone {rest} is better." in text) == (better == attributes.SHARED)
+        assert text.index("error of an attribute") < text.index(rest)
 
 
 def test_small_budgets_are_better_drawn() -> None:

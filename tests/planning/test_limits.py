@@ -279,6 +279,15 @@ def test_a_plan_says_how_many_share_a_key_and_can_be_held_to_a_family() -> None:
     assert held["ololoha"].shared == pytest.approx(50_000 / 242)
 
 
+def test_losses_that_are_no_two_budgets_or_none_are_refused() -> None:
+    assert limits.eps_2(2.0, 1.999) > 0
+    for eps_1 in (2.0, 2.001):
+        with pytest.raises(ParameterError, match="eps_1 must be below"):
+            limits.eps_2(2.0, eps_1)
+    with pytest.raises(ParameterError, match="eps_2 must hold at least one"):
+        frontier(10, 2.0, eps_2=[])
+
+
 def test_the_frontier_falls_and_never_passes_the_optimum() -> None:
     points = frontier(96, 2.0)
     assert len(points) == 12

@@ -359,6 +359,33 @@ def test_a_server_that_is_told_of_two_values_knows_no_less() -> None:
     assert bits.auc(two, 3).auc >= Exact(two, 3).areas()[0]
 
 
+def test_a_sum_of_steps_has_the_distribution_that_repeated_steps_have() -> None:
+    for gain, loss, steps in ((0.5, 0.2, 4), (0.1, 0.1, 5), (0.3, 0.7, 3)):
+        exact = np.array([1.0])
+        for _ in range(steps):
+            exact = np.convolve(exact, [loss, 1 - gain - loss, gain])
+        assert unmemoised._walk(gain, loss, steps, steps) == pytest.approx(exact, abs=1e-12)
+    # Twelve deviations of sqrt(4 * .25) = 1, and 12 more, as sums of few steps are not normal.
+    assert unmemoised._width(0.125, 0.125, 4) == 24
+    assert unmemoised._width(0.125, 0.126, 4) == 25
+
+
+def test_a_server_that_is_told_which_value_was_held_knows_no_less(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    protocol = loloha.GRR(k=5, eps=0.5)
+    two = unmemoised.bound(protocol, 3)
+    monkeypatch.setattr(unmemoised, "_DIFFERENCES", 2)
+    told = unmemoised.bound(protocol, 3)
+    gain, loss = unmemoised._steps(protocol)
+    exact = np.array([1.0])
+    for _ in range(6):
+        exact = np.convolve(exact, [loss, 1 - gain - loss, gain])
+    assert told == AUC(pytest.approx(exact[7:].sum() + exact[6] / 2, abs=2e-9), 0.0, bound=True)
+    assert two.auc <= told.auc < 1
+    assert unmemoised._value_known(0.9, 0.0, 300) == AUC(1.0, 0.0, bound=True)
+
+
 def test_a_server_that_knows_the_values_sees_more() -> None:
     """What the guarantees say of it: both values told, both memos seen in the end."""
     protocol = loloha.BiLOLOHA(k=96, **BUDGETS)

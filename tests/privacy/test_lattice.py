@@ -153,3 +153,12 @@ def test_a_sum_strays_no_further_than_is_said(n: int, chance: float) -> None:
     reach = stray(n * chance * (1 - chance), 1.0)
     both = binom.cdf(n * chance - reach, n, chance) + binom.sf(n * chance + reach, n, chance)
     assert both <= OUTSIDE / 2
+
+
+def test_beyond_the_largest_power_a_bound_is_none() -> None:
+    """Of 160 draws with a tilt of 5: 160 ln((e^5 + 1)/2) is 690.2; and 159 of them, 685.9."""
+    places, chances = np.array([1]), np.array([0.5])
+    some = Sum.of(places, chances, 159, 5.0).positive_part(159)
+    assert 79.5 <= some < math.inf
+    total = Sum.of(places, chances, 160, 5.0)
+    assert total.positive_part(160) == math.inf

@@ -28,7 +28,13 @@ from loloha.server.estimate import (
     variance,
 )
 from loloha.server.total import EstimatedSum
-from loloha.server.variance import expected_eligible, harmonic_eligible
+from loloha.server.variance import (
+    Channel,
+    eligible_of,
+    expected_eligible,
+    harmonic_eligible,
+    spread,
+)
 
 BUDGETS = {"eps": 1.0, "eps_inf": 2.0, "eps_1": 1.0}
 
@@ -512,3 +518,17 @@ def test_what_takes_a_level_takes_95_percent_by_default(cls: type) -> None:
     }
     assert len(levels) > 0
     assert levels == dict.fromkeys(levels, 0.95)
+
+
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_errors_tell_how_many_users_were_eligible(d: int) -> None:
+    """As many as the errors were computed with, whatever the frequencies are; 0 of unknown ones."""
+    protocol = loloha.DBitFlipPM(k=10, eps_inf=2.0, b=5, d=d)
+    f, eligible = np.array([0.0, 0.1, 0.5, 0.9, 1.0]), np.array([7, 40, 41, 99, 200])
+    n = np.full(5, 200)
+    errors = np.sqrt(spread(Channel.realised(protocol), n, eligible, f))
+    found = eligible_of(protocol, n, f, errors)
+    assert found.tolist() == (eligible if d < 5 else n).tolist()
+    if d < 5:
+        errors[2] = np.nan
+        assert eligible_of(protocol, n, f, errors).tolist() == [7, 40, 0, 99, 200]

@@ -13,6 +13,7 @@ import loloha
 from loloha.client import Client
 from loloha.distribution import exact_distribution
 from loloha.errors import MergeError, ParameterError
+from loloha.server import panel
 from loloha.server.estimate import temporal_covariance, variance
 from loloha.server.mean import mean, mean_variance
 from loloha.server.panel import evenness, rolling
@@ -234,3 +235,30 @@ def test_the_tail_is_that_of_sums_of_squares() -> None:
     sizes = rng.multinomial(30_000, np.full(30, 1 / 30), size=400)
     tails = [evenness(dict(enumerate(row.tolist())), 30).p_value for row in sizes]  # type: ignore[union-attr]
     assert abs(np.mean(tails) - 0.5) < 6 * math.sqrt(1 / 12 / 400)
+
+
+def test_the_rounds_of_a_table_have_the_windows_that_end_with_them() -> None:
+    assert [panel.panel_population(10, every) for every in (1, 2, 3)] == [None, 20, 30]
+    protocol = loloha.GRR(k=2, eps=1.0)
+    rounds = {}
+    for t, counts in enumerate([(7, 3), (4, 4), (9, 6), (0, 0)]):
+        rounds[t] = protocol.tally()
+        rounds[t].counts[:], rounds[t].n = counts, sum(counts)
+    assert panel.panel_windows(rounds, 1) == {}
+    means = panel.panel_windows(rounds, 2)
+    # Of the largest round there may be 15 users in each of two panels.
+    assert {t: (one.n, one.population) for t, one in means.items()} == {
+        0: (10, 30), 1: (18, 30), 2: (23, 30), 3: (15, 30)
+    }  # fmt: skip
+    assert panel.window_columns({}, 0.9, rounds=[1]) == {}
+    columns = panel.window_columns(means, 0.9, rounds=[4, 2], bins=[1])
+    assert list(columns) == list(panel.WINDOW)
+    table = means[2].table(0.9, bins=[1])
+    for name, number in zip(panel.WINDOW, panel.NUMBERS, strict=True):
+        missing, there = columns[name]
+        assert np.isnan(missing).tolist() == [True]
+        assert there.tolist() == getattr(table, number)[0].tolist()
+
+
+def test_nothing_uneven_has_a_tail_of_one() -> None:
+    assert [panel._tail(0.0, freedom) for freedom in (1, 2, 3)] == [1.0] * 3

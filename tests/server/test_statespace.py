@@ -196,6 +196,16 @@ def test_no_parameters_of_the_grid_are_likelier_than_those_fitted() -> None:
             assert log_likelihood(observed, near) <= best + 0.3
 
 
+def test_the_fit_reads_the_most_frequent_half_and_a_spread_of_the_rest() -> None:
+    few = np.random.default_rng(1).permutation(64) / 64.0
+    assert statespace._representative(few).tolist() == np.argsort(-few).tolist()
+    assert statespace._representative(np.full(3, 0.2)).tolist() == [0, 1, 2]
+    chosen = statespace._representative(-np.arange(156.0))
+    assert chosen.tolist() == [*range(32), *range(32, 156, 4)[:31], 155][:32] + [
+        int(32 + 123 * step / 31) for step in range(32)
+    ]
+
+
 def test_values_are_filtered_each_by_itself() -> None:
     observed = drawn()
     order = np.array([2, 0, 1])

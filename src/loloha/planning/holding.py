@@ -57,8 +57,6 @@ def hold_chain(cls: type[Kind], fixed: Mapping[str, float], params: Mapping[str,
     # A chain over g symbols multiplies lambda(eps) = (e^eps - 1)/(e^eps + g - 1), so
     # lambda(eps_1) = lambda(eps_2) lambda(eps_inf). Source: MATH section 16.
     tried = [(third(g, **fixed), rest) for g, rest in _candidates(cls, params)]
-    if not tried:
-        raise ParameterError("g must hold at least one number, got none; leave it out")
     low, high = SMALLEST_EPS, LARGEST_EPS
     beyond = [[eps for eps in budgets.values() if not low <= eps <= high] for budgets, _ in tried]
     if all(beyond):
