@@ -297,6 +297,72 @@ def test_command_lines_exist(path: Path) -> None:
     assert not any(wrong.values()), {line: word for line, word in wrong.items() if word}
 
 
+OF_A_PROTOCOL = ("--eps-inf", "--eps-1", "--eps", "--memo", "--g", "--hash", "--target", "--every")
+PROMISED = re.compile(r"\(here ([^)]+)\)|\bis ([0-9.]+) here\b")
+
+
+def protocol_of(arguments: list[str]) -> tuple[str, ...] | None:
+    """Protocol, parameters and panels that a call names; None for one that names none."""
+    given = dict(zip(arguments, arguments[1:], strict=False))
+    name = arguments[1] if arguments[0] == "explain" else given.get("--protocol")
+    if not name or name.startswith("-"):
+        return None
+    return name, *(given.get(option, "") for option in OF_A_PROTOCOL)
+
+
+def another_protocol(markdown: str) -> dict[int, tuple[str, ...]]:
+    """Calls of a block that follow another protocol than the one campaign that it creates."""
+    calls, wrong = dict(commands(markdown)), {}
+    for block in blocks(markdown):
+        lines = range(block.line, block.line + block.text.count("\n"))
+        named = {at: protocol_of(calls[at]) for at in lines if at in calls}
+        created = {named[at] for at in named if calls[at][:2] == ["campaign", "create"]}
+        if len(created) == 1:
+            wrong |= {at: one for at, one in named.items() if one and one not in created}
+    return wrong
+
+
+@pytest.mark.parametrize("path", LOOKED_UP, ids=name_of)
+def test_calls_beside_a_campaign_follow_its_protocol(path: Path) -> None:
+    assert not another_protocol(path.read_text(encoding="utf-8"))
+
+
+def test_a_call_that_leaves_out_a_parameter_of_the_campaign_is_seen() -> None:
+    page = (
+        "```console\n$ loloha campaign create x --protocol onebit --eps-inf 4 --target mean\n"
+        "$ loloha explain onebit --eps-inf 4\n```\n"
+    )
+    assert [*another_protocol(page)] == [3]
+    assert not another_protocol(page.replace("explain onebit", "explain onebit --target mean"))
+
+
+def broken_promises(markdown: str, printed: str) -> list[str]:
+    """Numbers that a page promises "here", and that no number printed rounds to."""
+    numbers = [float(number) for number in re.findall(r"\d+(?:\.\d+)?", printed)]
+    promised = [
+        number
+        for found in PROMISED.findall(markdown)
+        for number in re.findall(r"\d+(?:\.\d+)?", "".join(found))
+    ]
+    assert promised, "the page promises no number"
+    return [
+        number
+        for number in promised
+        if float(number) not in {round(one, len(number.partition(".")[2])) for one in numbers}
+    ]
+
+
+def test_the_numbers_that_panels_promise_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    from loloha.cli import main
+
+    page = (ROOT / "docs" / "panels.md").read_text(encoding="utf-8")
+    (line,) = [line for _, line in commands(page) if line[0] == "explain"]
+    assert main(line) == 0
+    told = capsys.readouterr().out
+    assert not broken_promises(page, told)
+    assert broken_promises(page, told.replace("7.643", "28")) == ["7.643"]
+
+
 def test_blocks_share_a_namespace_and_a_session_is_compared() -> None:
     good = "```python\nx = 2\n```\ntext\n  ```pycon\n  >>> x + 1\n  3\n  ```\n"
     assert run_python(good, "good.md") == 2
