@@ -6,6 +6,7 @@ import shlex
 import textwrap
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -303,7 +304,7 @@ PROMISED = re.compile(r"\(here ([^)]+)\)|\bis ([0-9.]+) here\b")
 
 def protocol_of(arguments: list[str]) -> tuple[str, ...] | None:
     """Protocol, parameters and panels that a call names; None for one that names none."""
-    given = dict(zip(arguments, arguments[1:], strict=False))
+    given = dict(pairwise(arguments))
     name = arguments[1] if arguments[0] == "explain" else given.get("--protocol")
     if not name or name.startswith("-"):
         return None

@@ -277,3 +277,17 @@ def test_documented_simulations_say_how_many_rounds(path: Path) -> None:
         many = "--users" in line and int(line[line.index("--users") + 1]) * 24 > 20_000_000
         if line[:2] == ["fleet", "adult"] or (line[:2] == ["log", "generate"] and many):
             assert "--rounds" in line, number
+
+
+def test_a_campaign_of_panels_is_shown_with_what_they_guarantee(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    domain = ["--domain", "a,b,c", "--every", "4"]
+    assert main(["campaign", "create", "h", *OLOLOHA, *domain]) == 0
+    (tmp_path / "campaign.json").write_text(capsys.readouterr().out)
+    assert main(["campaign", "show", str(tmp_path / "campaign.json")]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert main(["explain", OLOLOHA[1], *OLOLOHA[2:], "--k", "3", "--every", "4"]) == 0
+    explained = " ".join(capsys.readouterr().out.split())
+    assert shown.endswith(explained)
+    assert "w = 4" in explained

@@ -282,6 +282,25 @@ def test_of_numbers_the_mean_is_watched(
     means = result.observations().numbers.summary(0.95, HOURS.domain.scale)["mean"]
     for row in np.flatnonzero(alarmed):
         assert any(f"{means[row]:.4g}" in line for line in told)
+    alone = " ".join(shown.out.split())
+    assert "in the units of the domain" in alone[alone.index("Not what") :]
+    grown = 2 * estimated.change(11, 0, mean=True).estimates[0]
+    assert f"mean grown since round 0: {grown:.4g} ±" in alone
+
+
+def test_thresholds_of_numbers_are_printed_where_they_are_asked_for(
+    hours: tuple[Any, list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = hours[1]
+    for command in ("series", "estimate"):
+        assert main([command, *source]) == 0
+        alone = capsys.readouterr().out
+        assert main([command, *source, "--top", "3"]) == 0
+        more = capsys.readouterr().out
+        labels = [label for label in HOURS.bin_labels if label in more]
+        assert "mean" in alone
+        assert len(labels) >= 3
+        assert not any(label in alone for label in HOURS.bin_labels)
 
 
 def test_numbers_of_suppressed_thresholds_have_their_mean(
@@ -347,11 +366,39 @@ def test_a_collector_says_the_mean_of_suppressed_thresholds(
     monkeypatch.setattr("loloha.sender.collector.Collector", lambda url: ShownHours(means))
     assert main(["series", ADDRESS, "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
-    assert [row["single_mean"] for row in rows] == pytest.approx([*means[:11], None])
+    assert [row["single_mean"] for row in rows] == pytest.approx(means[:11])
     whole = loloha.series(result.tallies[:11]).numbers.summary(0.95, scale)
-    assert [row["mean"] for row in rows[:11]] == pytest.approx(list(whole["mean"]), abs=0.25)
-    assert main(["series", ADDRESS]) == 0
+    assert [row["mean"] for row in rows] == pytest.approx(list(whole["mean"]), abs=0.25)
+    assert main(["series", ADDRESS, "--top", "3"]) == 0
     told = capsys.readouterr()
     assert "the mean alone" in told.err
+    assert "--top" in told.err
     assert "nan" not in told.out
-    assert "none" in told.out
+    assert "each estimated from 11 rounds" in told.out
+
+
+@pytest.mark.parametrize("hidden", [{11}, {0, 5, 11}])
+def test_a_series_ends_with_the_rounds_that_are_shown(
+    places: dict[str, list[str]],
+    hidden: set[int],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """While a round runs the collector shows nothing of it; a gap is estimated."""
+
+    class Running(Shown):
+        def series(self, **asked: Any) -> dict[str, Any]:
+            part = super().series(**asked)
+            for name in NUMBERS:
+                rows = zip(part["round"], part[name], strict=True)
+                part[name] = [None if t in hidden else row for t, row in rows]
+            return part
+
+    monkeypatch.setattr("loloha.sender.collector.Collector", lambda url: Running())
+    within = {t for t in range(12) if t not in hidden - {5}}
+    assert {row["round"] for row in printed(places["address"], capsys)} == within
+    assert main(["series", ADDRESS]) == 0
+    told = capsys.readouterr().out
+    assert "nan" not in told
+    assert f"Round 10, estimated from {12 - len(hidden)} rounds" in told
+    assert f"grown since round {min(within)}" in " ".join(told.split())

@@ -108,12 +108,15 @@ def test_smaller_rounds_count_less() -> None:
 def test_rounds_of_panels_are_samples_that_share_memos_by_windows() -> None:
     """Of w panels; in the long run a mean over windows has 1/w of a panel's memo noise."""
     rounds = SIMULATED.observations()
-    alone, panels = rounds.observed(), rounds.of_panels(4).observed()
+    alone = rounds.observed()
+    panels = replace(rounds, population=None).of_panels(4).observed()
     assert panels.memo == pytest.approx(alone.memo / 4)
     f = alone.frequency
     drawn = f * (1 - f) * (8000 - 2000) / (7999 * 2000)
     assert panels.memo + panels.fresh == pytest.approx(alone.memo + alone.fresh + drawn)
-    found = loloha.series(SIMULATED, every=4)
+    found = loloha.series(SIMULATED.tallies, every=4)
+    with pytest.raises(ParameterError, match="every must be 1"):
+        loloha.series(SIMULATED, every=4)  # it knows that each user reported in each round
     assert (found.observations.every, SERIES.observations.every) == (4, 1)
     with pytest.raises(ParameterError, match="every must be"):
         loloha.series(SIMULATED, every=0)
@@ -529,3 +532,87 @@ def test_a_rule_of_alarms_suits_the_values_that_it_watches() -> None:
 def test_what_holds_no_rounds_is_refused(source: Any, says: str) -> None:
     with pytest.raises(ParameterError, match=says):
         Observations.of(source)
+
+
+def test_no_forecast_stands_at_the_ends_of_a_series() -> None:
+    """Whatever says that a round had no reports, and also where all of its values are hidden."""
+    tallies = [
+        None,
+        *SIMULATED.tallies[1:6],
+        None,
+        *SIMULATED.tallies[7:10],
+        PROTOCOL.tally(),
+        None,
+    ]
+    table = SIMULATED.table()
+    rows = [None if t in (0, 6, *range(10, 20)) else row for t, row in enumerate(table.estimate)]
+    hidden = replace(
+        table, estimate=rows, about={"parameters": {"protocol": PROTOCOL.to_dict()}}
+    )  # fmt: skip
+    for source in (tallies, hidden):
+        found = loloha.series(source)
+        assert found.rounds == list(range(1, 10))
+        assert len(found.to_frame()) == 9 * 6
+        assert np.isfinite(found.estimates).all()
+        assert found.change(9, 1).estimates.shape == (6,)
+    with pytest.raises(ParameterError, match="got none"):
+        loloha.series(replace(hidden, estimate=[None] * 20))
+
+
+NUMBERS = loloha.OneBit(k=6, **BUDGETS)
+NUMBERED = loloha.simulate(NUMBERS, VALUES[:, :4], rng=4)
+
+
+def test_frames_of_numbers_have_mean_and_quantiles_as_the_command_line_has_them() -> None:
+    together = loloha.series(NUMBERED)
+    estimate = NUMBERED.tallies[2].estimate()
+    for source, numbers in (
+        (NUMBERED, {"": NUMBERED.numbers}),
+        (estimate, {"": estimate.numbers}),
+        (together, {"": together.numbers, "single_": together.observations.numbers}),
+    ):
+        frame = source.to_frame(0.9)
+        for prefix, of in numbers.items():
+            for name, rows in of.summary(0.9).items():
+                column = frame[f"{prefix}{name}"].to_pylist()
+                assert column == pytest.approx(np.atleast_1d(rows).repeat(5).tolist())
+    assert "mean" not in SERIES.to_frame().column_names
+
+
+@pytest.mark.parametrize("target", ["distribution", "mean"])
+def test_the_mean_grows_as_its_rounds_say(target: Any) -> None:
+    protocol = loloha.OneBit(k=6, target=target, **BUDGETS)
+    found = loloha.series(loloha.simulate(protocol, VALUES[:, :5], rng=4))
+    grown = found.change(4, 1, mean=True)
+    assert grown.estimates == pytest.approx([found.mean[4] - found.mean[1]])
+    apart = np.hypot(found.mean_error[4], found.mean_error[1])
+    # Both rounds share noise.
+    assert 0 < grown.standard_errors[0] < apart
+    low, high = grown.interval(1 - 1e-12)
+    assert -5 <= low[0] < grown.estimates[0] < high[0] <= 5
+    with pytest.raises(ParameterError, match="numbers"):
+        SERIES.change(4, 1, mean=True)
+
+
+def test_alarms_take_labels_and_bins() -> None:
+    labelled = loloha.series(SIMULATED.tallies, labels=list("abcdef"))
+    for rule in ({"expected": 1.0}, {"fdr": 1.0}):
+        alarmed = labelled.alarms(**rule, values=["e", "b"])
+        assert alarmed.any()
+        assert (alarmed == SERIES.alarms(**rule, values=[4, 1])).all()
+        assert (alarmed == labelled.alarms(**rule, values=["b", 4])).all()
+    for wrong in (["e", "x"], ["4"], [-1]):
+        with pytest.raises(ParameterError, match="got 1 others"):
+            labelled.alarms(fdr=0.1, values=wrong)
+    with pytest.raises(ParameterError, match=r"fdr must .*0\.05"):
+        labelled.alarms(fdr=1.5)
+
+
+def test_a_series_is_drawn_as_a_simulation_is() -> None:
+    pytest.importorskip("matplotlib", reason="the extra for pictures is not installed")
+    from matplotlib import pyplot
+
+    axes = loloha.series(SIMULATED.tallies, labels=list("abcdef")).plot(top=2)
+    assert [line.get_label() for line in axes.lines] == [*"ab"]
+    assert axes.lines[0].get_ydata() == pytest.approx(SERIES.estimates[:, 0])
+    pyplot.close(axes.figure)

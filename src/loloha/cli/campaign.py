@@ -128,7 +128,10 @@ def show(campaign: str, *, as_json: bool = False) -> None:
     )
     if document.schedule.every > 1:
         console.show(f"each user reports in one round of {document.schedule.every}\n")
-    console.show_text(str(privacy.explain(document.protocol, keys=document.keys)))
+    explained = privacy.explain(
+        document.protocol, keys=document.keys, every=document.schedule.every
+    )
+    console.show_text(str(explained))
 
 
 def _show_state(campaign: str) -> None:

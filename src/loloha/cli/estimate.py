@@ -43,7 +43,8 @@ def estimate(
     --top or --only-clear. With --mean every report counts once, errors are those of users who keep
     their values (upper bounds where they do not), and n is a round's. Where a user reports in one
     round of W, errors are those of all users, and columns window_ hold the mean of the last W
-    rounds.
+    rounds. Of numbers (onebit) it shows mean and quantiles of each round; with --top the shares
+    above thresholds, too.
     """
     from loloha.campaign import Campaign
     from loloha.engines.saved import every_of, find, load
@@ -76,7 +77,9 @@ def estimate(
         most = panel_population(max(tally.n for tally in counted.values()), every)
         estimates = {None: of_rounds(counted, every=every, population=most)}
         console.say(f"the mean of {len(counted)} rounds, {min(counted)}..{max(counted)}")
-    few = FEW if top is None and not (as_json or out or only_clear) else top
+    of_numbers = not estimates[next(iter(estimates))].protocol.histogram
+    whole = as_json or out or only_clear or of_numbers
+    few = FEW if top is None and not whole else top
     tables = [
         _table(round, estimate, windows, agreed, level, few, only_clear, project)
         for round, estimate in estimates.items()
@@ -89,11 +92,11 @@ def estimate(
     if as_json:
         console.show_json([row for table in tables for row in table.to_frame().to_pylist()])
     elif out is None:
-        of_numbers = not estimates[next(iter(estimates))].protocol.histogram
-        per_round = {*tables[0].more} - {"bound", "projected", *WINDOW} if of_numbers else set()
-        _show(list(pieces), mean and len(counted) > 1, per_round)
-    if out is None and not as_json:
-        _show_numbers(estimates, agreed, level)
+        if of_numbers:
+            _show_numbers(estimates, agreed, level)
+        if not of_numbers or top is not None or only_clear:
+            per_round = {*tables[0].more} - {"bound", "projected", *WINDOW} if of_numbers else set()
+            _show(list(pieces), mean and len(counted) > 1, per_round)
     sizes = evenness({t: tally.n for t, tally in counted.items()}, every)
     # Of rounds that are not given nothing is known.
     if sizes is not None and sizes.smallest:
@@ -125,9 +128,7 @@ def _show(pieces: list[Any], memos: bool, per_round: set[str]) -> None:
 def _show_numbers(
     estimates: dict[int | None, Estimate], agreed: Campaign | Protocol | None, level: float
 ) -> None:
-    """Means and quantiles, where numbers are asked for."""
-    if any(estimate.protocol.histogram for estimate in estimates.values()):
-        return
+    """Means and quantiles of numbers."""
     scale = _scale(agreed)
     summaries = [estimate.numbers.summary(level, scale) for estimate in estimates.values()]
     columns = {name: [summary[name] for summary in summaries] for name in summaries[0]}
@@ -178,7 +179,6 @@ def _table(
 
     from loloha.campaign import Campaign
     from loloha.campaign.schedule import to_text
-    from loloha.server.estimate_table import round_columns
     from loloha.server.panel import window_columns
 
     chosen = np.arange(len(estimate.frequencies))
@@ -198,12 +198,9 @@ def _table(
     more = {"bound": [bound[chosen]]}
     if round is not None:
         more |= window_columns(windows, level, rounds=[round], bins=chosen, simultaneous=picked)
-    if not estimate.protocol.histogram:
-        summary = estimate.numbers.summary(level, _scale(agreed))
-        more |= round_columns(summary, len(chosen))
     if project:
         more["projected"] = [_projected(round, estimate.frequencies)[chosen]]
-    return replace(table, more=more)
+    return replace(table, more=more).with_numbers(estimate.summaries(level, _scale(agreed)))
 
 
 def _projected(round: int | None, frequencies: Floats) -> Floats:

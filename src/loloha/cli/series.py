@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,10 +46,10 @@ def series(
     the estimate of the round by itself, to be published as raw numbers. innovation is the error of
     its prediction from the rounds before, in standard deviations; with --expected or --fdr, alarm
     is 1 where it is too large. A burst in one round is smoothed: alarms and unbiased show it. Of
-    numbers (onebit) it shows mean and quantiles of each round; the columns single_mean and so on
-    are those of the round by itself.
+    numbers (onebit) it shows mean and quantiles of each round, with --top the shares above
+    thresholds, too; the columns single_mean and so on are those of the round by itself. The series
+    goes from the first to the last round with estimates.
     """
-    from loloha.server.estimate_table import round_columns
     from loloha.server.series import series as of_rounds
 
     table_file.check_shown(top, level, out, force)
@@ -56,29 +57,29 @@ def series(
         observations, scale = _observations(sources, campaign, first, level)
         observations = observations.of_users(population)
     rule = _rule(expected, fdr, watch, observations)
-    with console.working(f"estimating {len(observations.rounds)} rounds together"):
+    with console.working("estimating rounds together"):
         estimated = of_rounds(observations, smooth=not filter_, level=level)
     alarmed = None if rule is None else rule.alarmed(_innovations(estimated, rule))
     more = _alarm_columns(estimated, rule, alarmed)
-    numbers = _numbers(estimated, scale)
-    for name, rows in numbers.items():
-        more |= round_columns(
-            {f"{name}{column}": row for column, row in rows.items()}, observations.protocol.bins
-        )
+    numbers = estimated.summaries(level, scale)
     table = estimated.table()
     table = replace(table, campaign=observations.campaign, more=table.more | more)
+    table = table.with_numbers(numbers)
     if out is not None:
         written = table_file.write(table.pieces(), out)
         if not as_json:
             console.show(f"Estimates: {out} ({written} rows)")
     if as_json:
         console.show_json(table.to_frame().to_pylist())
-    elif out is None and numbers:
-        _show_numbers(estimated, numbers, scale)
     elif out is None:
-        _show_last(estimated, top or FEW)
+        if numbers:
+            _show_numbers(estimated, numbers, scale)
+        if numbers and top is not None and observations.protocol.bins == 1:
+            console.say("--top shows thresholds, of which this source has none to show")
+        elif top is not None or not numbers:
+            _show_last(estimated, top or FEW)
     if rule is not None and alarmed is not None and not as_json:
-        _show_alarms(estimated, rule, alarmed, numbers)
+        _show_alarms(estimated, rule, alarmed, numbers, unit_of(scale, UNITS))
 
 
 def _observations(
@@ -184,24 +185,21 @@ def _show_last(estimated: EstimatedSeries, top: int) -> None:
             "grown ± s.e.",
         ),
         rows,
-        title=f"Round {number}, estimated from {len(estimated.rounds)} rounds; grown since round "
+        title=f"Round {number}, estimated from {_several(estimated)}; grown since round "
         f"{estimated.rounds[0]}; the most frequent values over all rounds",
     )
 
 
-def _numbers(estimated: EstimatedSeries, scale: Scale | None) -> dict[str, dict[str, Any]]:
-    """Mean and quantiles where numbers are asked for: together, and "single_" by themselves."""
-    if estimated.observations.protocol.histogram:
-        return {}
-    each = {"": estimated.numbers, "single_": estimated.observations.numbers}
-    return {name: numbers.summary(estimated.level, scale) for name, numbers in each.items()}
+def _several(estimated: EstimatedSeries) -> str:
+    """How many rounds have estimates of their own."""
+    return f"{int((estimated.observations.n > 0).sum())} rounds"
 
 
 def _show_numbers(
     estimated: EstimatedSeries, numbers: dict[str, dict[str, Any]], scale: Scale | None
 ) -> None:
     rounds = estimated.rounds
-    titles = (f"each estimated from {len(rounds)} rounds", "single rounds")
+    titles = (f"each estimated from {_several(estimated)}", "single rounds")
     for title, summary in zip(titles, numbers.values(), strict=True):
         newest = {name: row[-FEW:] for name, row in summary.items()}
         unit = unit_of(scale, UNITS)
@@ -209,6 +207,9 @@ def _show_numbers(
             rounds[-FEW:], newest, estimated.level, f"Numbers, {unit}; {title}",
             estimated.observations.n[-FEW:],
         )  # fmt: skip
+    grown, step = estimated.change(rounds[-1], rounds[0], mean=True), scale[1] if scale else 1.0
+    cells = [f"{step * float(part[0]):.4g}" for part in (grown.estimates, grown.standard_errors)]
+    console.show(f"mean grown since round {rounds[0]}: {' ± '.join(cells)} (standard error)")
     if len(rounds) > FEW:
         console.say(f"the last {FEW} rounds; --out or --json has all {len(rounds)}")
 
@@ -238,7 +239,7 @@ def _alarm_columns(
 
 
 def _show_alarms(
-    estimated: EstimatedSeries, rule: AlarmRule, alarmed: Bools, numbers: dict[str, Any]
+    estimated: EstimatedSeries, rule: AlarmRule, alarmed: Bools, numbers: dict[str, Any], unit: str
 ) -> None:
     import numpy as np
 
@@ -261,9 +262,10 @@ def _show_alarms(
                 ]
                 for row, v in places
             ],
-            title="Not what the rounds before led to expect (innovation: in standard deviations)",
+            title="Not what the rounds before led to expect (innovation: in standard deviations"
+            + (f"; unbiased: {unit})" if rule.mean else ")"),
         )
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.2f} %"
+    return "none" if math.isnan(share) else f"{100 * share:.2f} %"

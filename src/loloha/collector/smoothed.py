@@ -26,7 +26,7 @@ def of_smoothed(
     stored = cache.known(fingerprint)
     shown = [round for round in rounds if estimates.suppressed_because(stored, round) is None]
     smoothed = cache.smoothed.of(cache.estimates, stored, shown) if shown else None
-    place = {single.number: row for row, single in enumerate(shown)} if smoothed else {}
+    place = {number: row for row, number in enumerate(smoothed.rounds)} if smoothed else {}
     value = np.arange(stored.bins)
     picked = asked.value is None and (asked.top or stored.bins) < stored.bins
     if asked.value is not None:
@@ -87,7 +87,7 @@ def of_alarms(
         unbiased, innovations = smoothed.watched(rule)
         by_round: dict[int, list[dict[str, Any]]] = {}
         for row, value in np.argwhere(rule.alarmed(innovations)).tolist():
-            by_round.setdefault(shown[row].number, []).append(
+            by_round.setdefault(smoothed.rounds[row], []).append(
                 {
                     "value": None if rule.mean else value,
                     "label": MEAN if rule.mean else campaign.bin_label(value),

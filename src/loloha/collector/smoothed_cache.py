@@ -31,6 +31,7 @@ _MOST_KEPT = 4
 class Smoothed:
     """The numbers of a series, float64[tau, bins] each; NaN where a value is suppressed."""
 
+    rounds: list[int]
     estimates: Floats
     standard_errors: Floats
     unbiased: Floats
@@ -87,10 +88,11 @@ class SmoothedCache:
         unbiased = together.observations.estimates
         shown_bins = [
             np.isfinite(estimate.frequencies) if estimate else np.zeros(stored.bins, dtype=bool)
-            for estimate in single.values()
+            for estimate in (single[t] for t in together.rounds)
         ]
         unknown = np.where(np.isfinite(unbiased) & shown_bins, 0.0, np.nan)
         smoothed = Smoothed(
+            together.rounds,
             together.estimates + unknown,
             together.standard_errors + unknown,
             unbiased + unknown,

@@ -152,6 +152,8 @@ class Simulation(Numeric):
     def to_frame(self, level: float = 0.95, *, backend: str | None = None) -> Any:
         """A row for each round and value: `EstimateTable.to_frame` of `table`.
 
+        Of numbers (`loloha.OneBit`) with mean and quantiles as columns, in steps of the domain.
+
         Parameters
         ----------
         level : float
@@ -161,7 +163,7 @@ class Simulation(Numeric):
         """
         if backend is None and self.dataset is not None:
             backend = self.dataset.backend
-        return self.table(level).to_frame(backend)
+        return self.table(level).with_numbers(self.summaries(level)).to_frame(backend)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_frame(backend="pyarrow").__arrow_c_stream__(requested_schema)

@@ -16,7 +16,6 @@ from loloha.errors import ParameterError
 from loloha.figure import Series, draw_run, save
 from loloha.population.evaluation import evaluate
 from loloha.population.simulation import Simulation
-from loloha.server.estimate_table import round_columns
 from loloha.server.frame import written
 from loloha.server.number import QUANTILES
 from loloha.server.series import EstimatedSeries
@@ -172,8 +171,14 @@ class Trial:
     def _together(self) -> Series | None:
         if self._estimated is None:
             return None
-        ends = self._estimated.interval()
-        return Series(self.series.labels, self.series.rounds, self._estimated.estimates, *ends)
+        lines = map(self._placed, (self._estimated.estimates, *self._estimated.interval()))
+        return Series(self.series.labels, self.series.rounds, *lines)
+
+    def _placed(self, rows: Any) -> Any:
+        """Rows of the rounds estimated together among all of them; NaN outside."""
+        placed = np.full((len(self.series.rounds), *rows.shape[1:]), np.nan)
+        placed[[] if self._estimated is None else self._estimated.rounds] = rows
+        return placed
 
     def _number_lines(self) -> Series | None:
         """Mean and quantiles over the rounds, where numbers are asked for."""
@@ -194,7 +199,8 @@ class Trial:
         if self._estimated is None:
             return lines(self.numbers)
         summary = self._estimated.numbers.summary(self.level, self.scale)
-        return lines(self.numbers, lines(summary))
+        placed = {name: self._placed(row) for name, row in summary.items()}
+        return lines(self.numbers, lines(placed))
 
     def save(self, folder: Path) -> None:
         """Write estimates.parquet and .csv into a folder."""
@@ -203,8 +209,7 @@ class Trial:
             "parameters": {"protocol": self.protocol.to_dict(), **self.protocol.numbers},
         }
         table = self.result.table(self.level)
-        numbers = round_columns(self.numbers or {}, self.protocol.bins)
-        table = replace(table, about=about, more=table.more | numbers)
+        table = replace(table, about=about).with_numbers({"": self.numbers or {}})
         for form in ("parquet", "csv"):
             with (folder / f"estimates.{form}").open("wb") as file:
                 file.writelines(written(table.pieces(), form))

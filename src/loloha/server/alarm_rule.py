@@ -14,6 +14,8 @@ from loloha.errors import ParameterError
 from loloha.protocols import Protocol
 from loloha.server.frame import normal_quantile
 
+USUAL_EXPECTED, USUAL_FDR = 0.1, 0.05
+
 MEAN = "mean"
 """Label of the mean of numbers, beside those of the thresholds."""
 
@@ -56,9 +58,9 @@ class AlarmRule:
             if not len(self.values):
                 raise ParameterError("values must be at least one, got none; leave it out for all")
         if self.expected is not None:
-            _rate("expected", self.expected, 1 << 24)
+            _rate("expected", self.expected, 1 << 24, USUAL_EXPECTED)
         else:
-            _rate("fdr", self.fdr, 1)
+            _rate("fdr", self.fdr, 1, USUAL_FDR)
 
     @classmethod
     def of_labels(
@@ -97,7 +99,7 @@ class AlarmRule:
         if self.expected is not None and self.expected > len(watched):
             raise ParameterError(
                 f"expected must be at most the {len(watched)} values watched, got "
-                f"{self.expected!r}; 0.1 is usual"
+                f"{self.expected!r}; {USUAL_EXPECTED} is usual"
             )
 
     def alarmed(self, innovations: Floats) -> Bools:
@@ -130,7 +132,7 @@ def deviate(tails: float) -> float:
     return normal_quantile(1 - tails / 2)
 
 
-def _rate(name: str, value: Any, most: int) -> None:
+def _rate(name: str, value: Any, most: int, usual: float) -> None:
     """A number in (0, most]."""
-    if not checks.real(name, value, 0.0, most, "0.1 is usual"):
-        raise ParameterError(f"{name} must be above 0, got {value!r}; 0.1 is usual")
+    if not checks.real(name, value, 0.0, most, f"{usual} is usual"):
+        raise ParameterError(f"{name} must be above 0, got {value!r}; {usual} is usual")

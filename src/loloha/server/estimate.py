@@ -216,8 +216,9 @@ class Estimate(Numeric):
         labels: Sequence[Any] | None = None,
         backend: str | None = None,
     ) -> Any:
-        """A row for each value: `EstimateTable.to_frame` of `table`."""
-        return self.table(level, labels=labels).to_frame(backend)
+        """A row for each value: `EstimateTable.to_frame` of `table`, with `summaries`."""
+        table = self.table(level, labels=labels).with_numbers(self.summaries(level))
+        return table.to_frame(backend)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_frame(backend="pyarrow").__arrow_c_stream__(requested_schema)

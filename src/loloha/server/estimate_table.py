@@ -173,6 +173,13 @@ class EstimateTable:
             **numbers,
         )
 
+    def with_numbers(self, summaries: Mapping[str, Mapping[str, Any]]) -> EstimateTable:
+        """With mean and quantiles as further columns: `Numeric.summaries`, by prefix."""
+        columns = {
+            f"{prefix}{name}": rows for prefix, of in summaries.items() for name, rows in of.items()
+        }
+        return replace(self, more=self.more | round_columns(columns, len(self.value)))
+
     def to_frame(self, backend: str | None = None) -> Any:
         """The rows, round by round."""
         with tables_needed():

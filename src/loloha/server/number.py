@@ -244,6 +244,11 @@ class Numeric:
         frequencies = owner.frequencies if hasattr(owner, "frequencies") else owner.estimates
         return Numbers.of(owner.protocol, frequencies, owner.eligible, owner.users)
 
+    def summaries(self, level: float = 0.95, scale: Any = None) -> dict[str, dict[str, Any]]:
+        """`Numbers.summary` by the prefix of its columns in tables; none of other protocols."""
+        owner: Any = self
+        return {"": self.numbers.summary(level, scale)} if not owner.protocol.histogram else {}
+
     @property
     def mean(self) -> Any:
         """`Numbers.mean`."""

@@ -110,11 +110,7 @@ class Observations:
                     seen[t].eligible,
                     seen[t].n,
                 )
-        if not np.isfinite(estimates).any():
-            raise ParameterError(
-                "source must hold estimates, all of them are suppressed; wait for more reports"
-            )
-        return cls(protocol, list(by_round), estimates, eligible, n)
+        return cls(protocol, list(by_round), estimates, eligible, n)._known()
 
     @classmethod
     def of_table(
@@ -149,29 +145,40 @@ class Observations:
         )
         if isinstance(protocol.encoding, Threshold) and _suppressed(table):
             protocol, estimates = _means(table, protocol, scale)
-        seen = np.isfinite(estimates).any(axis=-1)
-        if not seen.any():
-            raise ParameterError(
-                "source must hold estimates, got none: no round has reports, or all of its values "
-                "are suppressed; wait for more"
-            )
-        n = np.where(seen, np.array(table.n, dtype=np.int64), 0)
+        n = np.where(np.isfinite(estimates).any(axis=-1), np.array(table.n, dtype=np.int64), 0)
         whole = estimates.shape[1] == len(table.value)
         eligible = eligible_of(protocol, n[:, None], estimates, errors) if whole else n[:, None]
         start, labels = None if table.start is None else [*table.start], table.label
         return cls(
             protocol, rounds, estimates, eligible, n, labels if whole else None, start,
             table.campaign,
-        )  # fmt: skip
+        )._known()  # fmt: skip
 
     def since(self, first: int) -> Observations:
         """Without the rounds before this one."""
         rows = [row for row, t in enumerate(self.rounds) if t >= first]
         if not rows:
             raise ParameterError(f"rounds must reach {first}, they end before; take an earlier one")
+        return self._cut(slice(rows[0], None))
+
+    def seen(self) -> Observations:
+        """From the first to the last round with estimates: no forecast lies outside."""
+        rows = np.flatnonzero(np.isfinite(self._known().estimates).any(axis=-1))
+        return self._cut(slice(int(rows[0]), int(rows[-1]) + 1))
+
+    def _known(self) -> Observations:
+        """These, refused where no round has an estimate."""
+        if not np.isfinite(self.estimates).any():
+            raise ParameterError(
+                "source must hold estimates, got none: no round has reports, or all of its values "
+                "are suppressed; wait for more"
+            )
+        return self
+
+    def _cut(self, rows: slice) -> Observations:
         arrays = {name: getattr(self, name)[rows] for name in ("estimates", "eligible", "n")}
-        start = None if self.start is None else [self.start[row] for row in rows]
-        return replace(self, rounds=[self.rounds[row] for row in rows], start=start, **arrays)
+        start = None if self.start is None else self.start[rows]
+        return replace(self, rounds=self.rounds[rows], start=start, **arrays)
 
     def of_panels(self, every: int | None) -> Observations:
         """With rounds in each of which one panel of so many reports, if a number is given."""
@@ -180,8 +187,12 @@ class Observations:
             or checks.integer("every", every, 1, RAREST, "see the schedule") == self.every
         ):
             return self
+        if self.every > 1 or self.population is not None:
+            raise ParameterError(
+                f"every must be {self.every}, as the source says, got {every}; leave it out"
+            )
         # Whoever had a report in each round was one panel.
-        return replace(self, every=every, population=None)
+        return replace(self, every=every)
 
     def of_users(self, population: int | None) -> Observations:
         """With so many users of whom each round has a sample, if a number is given."""
@@ -199,6 +210,19 @@ class Observations:
                 "give them in the order of the domain"
             )
         return replace(self, labels=labels)
+
+    def places(self, values: Sequence[Any] | None) -> list[int] | None:
+        """Bins of values that are given by bins, as integers, or by their labels."""
+        if values is None:
+            return None
+        place = {str(label): at for at, label in enumerate(self.labels or ())}
+        places = [place.get(value, -1) if isinstance(value, str) else value for value in values]
+        if strangers := sum(isinstance(at, int) and at < 0 for at in places):
+            raise ParameterError(
+                f"values must be bins or labels of the series, got {strangers} others; correct "
+                "them, or give the series its labels"
+            )
+        return places
 
     @property
     def numbers(self) -> Numbers:

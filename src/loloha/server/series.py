@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,48 +13,17 @@ from loloha import checks
 from loloha.arrays import Bools, Floats
 from loloha.encodings import HiddenThreshold
 from loloha.errors import ParameterError
-from loloha.server import statespace
+from loloha.server import number_series, statespace
 from loloha.server.alarm_rule import AlarmRule, deviate
 from loloha.server.estimate_table import EstimateTable
-from loloha.server.interval import Inversion, Scatter
-from loloha.server.number import Numbers, Numeric, mean_scatter
+from loloha.server.number import Numbers, Numeric
 from loloha.server.observations import Observations
-from loloha.server.statespace import Observed, Parameters, Posterior, States
-from loloha.server.variance import Channel
+from loloha.server.statespace import Parameters, Posterior, States
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["EstimatedChange", "EstimatedSeries", "series"]
-
-
-def _of_series(observations: Observations, posterior: Posterior, mean: Posterior) -> Numbers:
-    """What filter or smoother say, as if so many reports of one round said it."""
-    protocol, channel = observations.protocol, Channel.realised(observations.protocol)
-    # A normal interval of the mean as a share of the range.
-    share = Inversion(mean.mean, Scatter(mean.variance, 0.0, 0.0), 0.0, (0.0, 0.0))
-    if isinstance(protocol.encoding, HiddenThreshold):
-        return Numbers(protocol.k, channel, share, None, None)
-    p, q, contrast = channel
-    f = np.clip(posterior.mean, 0, 1)
-    scatter = (f * p * (1 - p) + (1 - f) * q * (1 - q)) / contrast**2
-    eligible = np.maximum(scatter / posterior.variance, np.finfo(float).tiny)
-    ones = eligible * (q + contrast * posterior.mean)
-    return Numbers(protocol.k, channel, share, ones, eligible)
-
-
-def _mean_states(observations: Observations, shares: Floats) -> statespace.States:
-    """Of the mean as a share of the range, with variances as `Observations.observed` has them."""
-    protocol, users = observations.protocol, observations.sampled_from.astype(np.float64)
-    n = np.maximum(observations.n, 1)[:, None].astype(np.float64)
-    known = np.where(np.isfinite(shares), observations.n[:, None], 0)
-    f = np.clip(np.nansum(known * shares, axis=0) / known.sum(axis=0), 0, 1)
-    variance = mean_scatter(protocol, Channel.realised(protocol), n, users).at(f)
-    memo = mean_scatter(protocol, Channel.memoised(protocol), n, n).at(f)
-    memo = np.minimum(memo, variance) * observations.returning
-    whole = observations.observed()
-    lasting = whole.lasting.mean(keepdims=True)
-    # The most that values can vary at this mean.
-    turnover = f * (1 - f) / np.max(users)
-    observed = Observed(shares, memo, variance - memo, f, turnover, lasting, whole.elapsed)
-    return statespace.smooth(observed, statespace.fit(observed))
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,19 +33,21 @@ class EstimatedChange:
     Attributes
     ----------
     estimates, standard_errors : float64[bins]
-        Of the difference, given all rounds.
+        Of the difference, given all rounds; of the mean of numbers float64[1].
+    most : float
+        Size of the largest change that there can be: 1 of a frequency, k - 1 of the mean.
     """
 
     estimates: Floats
     standard_errors: Floats
+    most: float = 1.0
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Lower and upper ends for each value, float64[bins] each, in [-1, 1]."""
+        """Lower and upper ends for each value, float64[bins] each, in [-most, most]."""
         margin = deviate(1 - checks.level(level)) * self.standard_errors
-        return (
-            np.clip(self.estimates - margin, -1, 1),
-            np.clip(self.estimates + margin, -1, 1),
-        )
+        ends = (self.estimates - margin, self.estimates + margin)
+        low, high = (np.clip(end, -self.most, self.most) for end in ends)
+        return low, high
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -120,7 +91,15 @@ class EstimatedSeries(Numeric):
     def numbers(self) -> Numbers:
         """Mean, quantiles and distribution function of each round, where numbers are asked for."""
         mean = self.mean_states.smoothed if self.smooth else self.mean_states.filtered
-        return _of_series(self.observations, self.posterior, mean)
+        return number_series.of_series(self.observations, self.posterior, mean)
+
+    def summaries(self, level: float | None = None, scale: Any = None) -> Any:
+        """Mean and quantiles of numbers: rounds together, and as "single_" by themselves."""
+        if self.observations.protocol.histogram:
+            return {}
+        each = {"": self.numbers, "single_": self.observations.numbers}
+        level = self.level if level is None else level
+        return {prefix: numbers.summary(level, scale) for prefix, numbers in each.items()}
 
     @cached_property
     def mean_states(self) -> States:
@@ -132,7 +111,7 @@ class EstimatedSeries(Numeric):
         shares = self.observations.numbers.share.frequencies
         if isinstance(self.observations.protocol.encoding, HiddenThreshold):
             return self.states
-        return _mean_states(self.observations, shares)
+        return number_series.mean_states(self.observations, shares)
 
     @cached_property
     def standard_errors(self) -> Floats:
@@ -174,13 +153,15 @@ class EstimatedSeries(Numeric):
         margin, mean = deviate(1 - level) * self.standard_errors, self.posterior.mean
         return np.clip(mean - margin, 0, 1), np.clip(mean + margin, 0, 1)
 
-    def change(self, t: int, s: int) -> EstimatedChange:
+    def change(self, t: int, s: int, *, mean: bool = False) -> EstimatedChange:
         """How much each value grew from round ``s`` to round ``t``, given all rounds.
 
         Parameters
         ----------
         t, s : int
             Numbers of two rounds, in either order.
+        mean : bool
+            Whether the mean of numbers is asked for, in place of bins: in steps of the domain.
 
         Returns
         -------
@@ -193,10 +174,12 @@ class EstimatedSeries(Numeric):
             If one is no round of the series.
         """
         late, early = self._row("t", t), self._row("s", s)
-        mean, variance = self.states.smoothed
-        shared = self.states.covariance(*sorted((early, late)))
+        states = self.mean_states if mean else self.states
+        most = self.observations.protocol.k - 1.0 if mean else 1.0
+        level, variance = states.smoothed
+        shared = states.covariance(*sorted((early, late)))
         scatter = np.maximum(variance[late] + variance[early] - 2 * shared, 0.0)
-        return EstimatedChange(mean[late] - mean[early], np.sqrt(scatter))
+        return EstimatedChange(most * (level[late] - level[early]), most * np.sqrt(scatter), most)
 
     def _row(self, name: str, number: int) -> int:
         if checks.round_number(number) not in self.rounds:
@@ -210,7 +193,7 @@ class EstimatedSeries(Numeric):
         *,
         expected: float | None = None,
         fdr: float | None = None,
-        values: Sequence[int] | None = None,
+        values: Sequence[int | str] | None = None,
         mean: bool = False,
     ) -> Bools:
         """Which estimates the rounds before did not lead one to expect: bool[tau, bins].
@@ -221,8 +204,8 @@ class EstimatedSeries(Numeric):
             False alarms expected a round, over all its values, > 0; or
         fdr : float
             Share, in (0, 1], of false ones among the alarms of a round (Benjamini and Hochberg).
-        values : sequence of int, optional
-            Bins that are watched; all by default.
+        values : sequence of int or str, optional
+            What is watched: bins, or labels of the series; all by default.
         mean : bool
             Whether the mean of numbers is watched, in place of bins.
 
@@ -236,7 +219,8 @@ class EstimatedSeries(Numeric):
         ParameterError
             If not exactly one of the first two is given, or one is out of range.
         """
-        rule = AlarmRule(expected=expected, fdr=fdr, values=values, mean=mean)
+        places = self.observations.places(values)
+        rule = AlarmRule(expected=expected, fdr=fdr, values=places, mean=mean)
         return rule.alarmed(self.mean_innovations if mean else self.innovations)
 
     def table(self, level: float | None = None) -> EstimateTable:
@@ -270,8 +254,18 @@ class EstimatedSeries(Numeric):
         )
 
     def to_frame(self, level: float | None = None, *, backend: str | None = None) -> Any:
-        """A row for each round and value: `EstimateTable.to_frame` of `table`."""
-        return self.table(level).to_frame(backend)
+        """A row for each round and value: `EstimateTable.to_frame` of `table`, with `summaries`."""
+        return self.table(level).with_numbers(self.summaries(level)).to_frame(backend)
+
+    def plot(self, top: int = 6, *, level: float | None = None, ax: Axes | None = None) -> Axes:
+        """Draw the most frequent values over the rounds, with intervals: as `Simulation.plot`."""
+        from loloha.figure.lines import plot_lines
+        from loloha.figure.series import Series
+
+        seen = self.observations
+        labels = range(seen.protocol.bins) if seen.labels is None else seen.labels
+        rounds = self.rounds if seen.start is None else seen.start
+        return plot_lines(Series(labels, rounds, self.estimates, *self.interval(level)), top, ax)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_frame(backend="pyarrow").__arrow_c_stream__(requested_schema)
@@ -303,8 +297,8 @@ def series(
     source : Simulation, EstimateTable, or sequence or mapping of Tally or Estimate
         Result of `loloha.simulate`, or the tallies or estimates of rounds under one protocol: a
         list from round 0 on, or by number of round. None, an empty tally and a number left out
-        are rounds without reports; of the first two the result has estimates too. Or a table of
-        estimates (`EstimateTable.read` of an export).
+        are rounds without reports; of the first two the result has estimates too. It goes from the
+        first to the last round with estimates. Or a table of them (`EstimateTable.read`).
     smooth : bool
         Whether each round is estimated from all (smoother), or from those up to it (filter): what
         could be known at its time.
@@ -313,7 +307,8 @@ def series(
     labels : sequence, optional
         What each bin stands for; by default as simulated.
     every : int, optional
-        In how many rounds a user reports once, as the campaign's schedule says; 1 by default.
+        In how many rounds a user reports once, as the campaign's schedule says; 1 by default, of
+        a simulation as simulated.
         Frequencies are then those among all users, of whom each round has one panel.
     population : int, optional
         Users of whom the reports of each round are a random sample; frequencies are those among
@@ -340,6 +335,7 @@ def series(
     """
     checks.level(level)
     observations = Observations.of(source).labelled(labels).of_panels(every).of_users(population)
+    observations = observations.seen()
     observed = observations.observed()
     parameters = statespace.fit(observed)
     return EstimatedSeries(
