@@ -94,7 +94,7 @@ class EstimatedSeries(Numeric):
         return number_series.of_series(self.observations, self.posterior, mean)
 
     def summaries(self, level: float | None = None, scale: Any = None) -> Any:
-        """Mean and quantiles of numbers: rounds together, and as "single_" by themselves."""
+        """Mean and quantiles of numbers: rounds together, and (``single_``) by themselves."""
         if self.observations.protocol.histogram:
             return {}
         each = {"": self.numbers, "single_": self.observations.numbers}
