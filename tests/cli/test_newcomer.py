@@ -110,6 +110,14 @@ def test_a_missing_admin_key_and_a_wrong_one_are_told_apart(
     assert "not the key" not in said
 
 
+def test_the_data_are_not_taken_for_labels(fails: Any, tmp_path: Path) -> None:
+    wide = tmp_path / "wide.csv"
+    wide.write_text("user,w1,w2\n" + "".join(f"u{i},a,b\n" for i in range(30)))
+    said = fails("campaign", "create", "h", *OLOLOHA, "--domain", str(wide))
+    assert "column named label" in said
+    assert "u1" not in said
+
+
 def test_a_secret_no_header_can_carry_is_named_by_its_variable(
     fails: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -487,7 +487,7 @@ def test_a_domain_can_be_any_ordered_list(domain: Any) -> None:
         ("domain.txt", "3\n 1 \n\n2\n"),
         ("domain", "3\n1\n2"),
         ("domain.csv", "meaning,label\nmost,3\nleast,1\nmiddle,2\n"),
-        ("domain.csv", "code,meaning\n3,most\n1,least\n2,middle\n"),
+        ("domain.csv", "Label ;meaning\n3;most\n1;least\n2;middle\n"),
     ],
 )
 @pytest.mark.parametrize("kind", ["csv", "typed"])
@@ -498,6 +498,21 @@ def test_a_domain_can_come_from_a_file(tmp_path: Path, name: str, content: str, 
         data = datasets.table(source, domain=path)
         assert data.labels == (3, 1, 2)
         assert data.values.tolist() == [[1], [2]]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("d.csv", "page,week\na,b\nb,a\n"),
+        ("d.csv", "user\nu1\nu2\n"),
+        ("d.csv", "red\ngreen\nblue\n"),
+        ("d.txt", "user,page\nu1,a\nu2,b\n"),
+    ],
+)
+def test_a_table_is_no_list_of_labels(tmp_path: Path, name: str, content: str) -> None:
+    with pytest.raises(DataError, match="a column named label") as caught:
+        datasets.table(pa.table({"r0": ["a", "b"]}), domain=csv(tmp_path, content, name))
+    assert "u1" not in str(caught.value)
 
 
 def test_a_domain_of_text_keeps_a_csv_text(tmp_path: Path) -> None:

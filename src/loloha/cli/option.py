@@ -89,7 +89,8 @@ OPTIONS = {
     "delta": Option(float, "Probability with which the bound for shuffled reports may fail."),
     "domain": Option(
         str,
-        'All labels that can occur: a file (JSON, CSV, a label a line) or "a,b,c".',
+        "All labels that can occur: a file (JSON, a label a line, a CSV with a column label) or "
+        '"a,b,c".',
         "FILE|LABELS",
         panel=VALUES,
     ),

@@ -16,6 +16,8 @@ from loloha.checks import choice
 from loloha.errors import LolohaError, ParameterError
 
 SOURCES = ("real", "histogram", "synthetic", "stand-in", "user")
+USER_NAMES = frozenset({"user", "user_id", "userid", "uid", "id"})
+"""What columns of users are called."""
 MISSING = -1
 
 

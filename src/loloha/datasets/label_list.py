@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 from loloha.campaign.scalar import clean, identity, is_missing, unboxed
 from loloha.datasets.csv import read_csv
-from loloha.datasets.dataset import DataError, foreign
+from loloha.datasets.dataset import USER_NAMES, DataError, foreign
 from loloha.errors import ParameterError
 
 
@@ -62,6 +63,17 @@ def _refuse_surrogates(labels: list[Any]) -> None:
             )
 
 
+def _label_column(names: list[str]) -> str:
+    """The column of labels: any other may be of the data, whose values and users are private."""
+    columns = [name for name in names if name.strip().lower() == "label"]
+    if len(columns) != 1:
+        raise DataError(
+            "domain must have its labels in a column named label, got a table without one (the "
+            "data?); name the column so, or write a label a line in a .txt file"
+        )
+    return columns[0]
+
+
 def _read(path: Path) -> tuple[list[Any], bool]:
     """Read the labels of a file, and say whether they are text without a type."""
     suffix = path.suffix.lower()
@@ -82,8 +94,11 @@ def _read(path: Path) -> tuple[list[Any], bool]:
         return listed, False
     if suffix == ".csv":
         table = read_csv(lambda: path.open("rb"))
-        column = "label" if "label" in table.column_names else 0
-        lines = table[column].to_pylist()
+        lines = table[_label_column(table.column_names)].to_pylist()
     else:
         lines = text.splitlines()
+        names = [name.strip().lower() for name in re.split("[,;\t]", lines[0] if lines else "")]
+        if len(names) > 1 and USER_NAMES & {*names}:
+            # A table under another suffix.
+            _label_column([])
     return [line.strip() for line in lines if line is not None and line.strip()], True

@@ -12,12 +12,11 @@ import numpy as np
 from loloha.campaign.scalar import identity, is_missing
 from loloha.checks import counted
 from loloha.datasets.arrow_cells import Cells, Symbols, declared, read_cells, refuse_rounded
-from loloha.datasets.dataset import MISSING, DataError
+from loloha.datasets.dataset import MISSING, USER_NAMES, DataError
 from loloha.datasets.label import GAPS, Indices, encode, sort_labels, typed
 from loloha.datasets.source import TableColumns
 from loloha.errors import ParameterError
 
-USER_NAMES = frozenset({"user", "user_id", "userid", "uid", "id"})
 LARGEST_MATRIX = 1 << 31
 MIDNIGHT = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})[ T]00:00:00(?:\.0+)?")
 

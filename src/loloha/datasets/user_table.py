@@ -68,8 +68,8 @@ def table(
         Columns of a long table; "round" and "value" by default.
     domain : list of labels, path of a file with one, Labels or Range, optional
         Labels in the order of their index. JSON: a list, or an object with ``labels``; CSV: the
-        column ``label`` or the first one; other text: a label a line. The domain of a campaign
-        reads cells as its devices would. Without it the domain is the one that the type of all
+        column ``label``; other text: a label a line. The domain of a campaign reads cells as its
+        devices would. Without it the domain is the one that the type of all
         columns declares (ordered or unsorted categories, an enum), else the sorted distinct labels
         of the table, with a `PrivacyWarning`.
     name : str, optional
