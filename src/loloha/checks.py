@@ -95,6 +95,14 @@ def limit(value: Any, least: float, advice: str) -> float | None:
     return None if number == math.inf else number
 
 
+def of_campaign(what: str, found: str | None, wanted: str | None) -> None:
+    """Refuse what says that it is of another campaign than the one that is given for it."""
+    if None not in (found, wanted) and found != wanted:
+        raise ParameterError(
+            f"{what} must be of campaign {wanted!r}, got those of {found!r}; give that one"
+        )
+
+
 def counted(number: int, noun: str) -> str:
     """A number of things, in words: "1 round", "2 rounds"."""
     return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,6 +1,7 @@
 """``loloha series``: one series, wherever its estimates come from, and alarms of a stated rate."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -151,8 +152,7 @@ def test_a_file_of_the_series(places: dict[str, list[str]], tmp_path: Path) -> N
         (["nowhere.csv"], "No such file"),
         (["a.csv", "b.csv"], "one address, one file or folders"),
         (["{tallies}", ADDRESS], "one address, one file or folders"),
-        (["{csv}"], "protocol must be known"),
-        (["{csv}", "--watch", "a"], "protocol must be known"),
+        (["{csv}"], "--campaign must be given"),
         (["{parquet}", "--watch", "a"], "--watch must come with"),
         (["{parquet}", "--watch", "x,a", "--fdr", "0.1"], "got 1 others"),
         (["{parquet}", "--fdr", "0.1", "--expected", "1"], "got both"),
@@ -173,6 +173,39 @@ def test_what_cannot_be_a_series_is_refused(
     named = {name: own[0] for name, own in places.items()}
     assert main(["series", *(one.format(**named) for one in arguments)]) in (1, 2)
     assert message in capsys.readouterr().err.replace("\n", " ")
+
+
+def test_estimates_of_another_campaign_are_refused_from_every_source(
+    places: dict[str, list[str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Of the same protocol and labels: only the fingerprint tells them apart.
+    other = replace(CAMPAIGN, name="another")
+    (tmp_path / "other.json").write_bytes(other.to_json())
+    tallies = tmp_path / "named"
+    tallies.mkdir()
+    for t, tally in enumerate(RESULT.tallies):
+        save(tallies, t, tally, campaign=CAMPAIGN.fingerprint)
+    for source in (str(tallies), *(places[name][0] for name in ("parquet", "csv", "address"))):
+        assert main(["series", source, "--campaign", str(tmp_path / "other.json")]) == 2, source
+        assert other.fingerprint in "".join(capsys.readouterr().err.split())
+    assert main(["estimate", str(tallies), "--campaign", str(tmp_path / "other.json")]) == 2
+
+
+def test_the_table_of_a_run_is_a_source_as_csv_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table, out = tmp_path / "t.csv", tmp_path / "out"
+    rows = ["user,2026-01-05,2026-01-12,2026-01-19,2026-01-26"]
+    rows += [f"{u},0{u % 3},01,00,0{u % 2}" for u in range(300)]
+    table.write_text("\n".join(rows) + "\n")
+    line = ["run", str(table), "--protocol", "ololoha", "--eps-inf", "2", "--eps-1", "1"]
+    assert main([*line, "--seed", "1", "--out", str(out)]) == 0
+    capsys.readouterr()
+    found = [printed([str(out / f"estimates.{form}")], capsys) for form in ("csv", "parquet")]
+    assert found[0] == found[1]
+    assert (found[0][0]["start"], found[0][1]["label"]) == ("2026-01-05", "01")
+    (out / "metrics.json").write_text("[]")
+    assert main(["series", str(out / "estimates.csv")]) == 2
 
 
 def test_incomplete_files_are_refused(tmp_path: Path) -> None:

@@ -492,6 +492,13 @@ SERVER = [
         "server/test_series.py -k alarm",
     ),
     Mutant(
+        "what is of another campaign is taken for this one's",
+        "checks.py",
+        "None not in (found, wanted) and found != wanted",
+        "None in (found, wanted) and found != wanted",
+        "cli/test_series_command.py -k 'another_campaign'",
+    ),
+    Mutant(
         "rounds of panels share the memo noise of all",
         "server/observations.py",
         "1 / self.every",

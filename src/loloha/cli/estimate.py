@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from loloha.address import Location
 from loloha.cli import campaign_file, console, table_file
 from loloha.cli.summary import UNITS, show_number_table, unit_of
-from loloha.errors import LolohaError, ParameterError
+from loloha.errors import LolohaError
 
 if TYPE_CHECKING:
     from loloha.arrays import Floats
@@ -53,10 +53,10 @@ def estimate(
     from loloha.server.mean import mean as of_rounds
     from loloha.server.panel import evenness, panel_population, panel_windows
 
-    agreed = None if campaign is None else _agreed(campaign, tallies)
+    agreed = None if campaign is None else campaign_file.load(campaign)
     table_file.check_shown(top, level, out, force)
     counted = {}
-    by_round = find(tallies)
+    by_round = find(tallies, campaign=None if agreed is None else agreed.fingerprint)
     for round, files in by_round.items():
         counted[round] = load(files, protocol=None if agreed is None else rules(agreed))
         if counted[round].n == 0:
@@ -148,20 +148,6 @@ def _scale(agreed: Campaign | Protocol | None) -> Scale | None:
 def _picked(estimate: Estimate, top: int | None, only_clear: bool) -> bool:
     """Whether what is shown depends on the estimates."""
     return only_clear or (top is not None and top < len(estimate.frequencies))
-
-
-def _agreed(campaign: str, tallies: list[Location]) -> Campaign | Protocol:
-    """The campaign, of which no tally must say that it is of another one."""
-    from loloha.engines.saved import campaign_of
-
-    agreed = campaign_file.load(campaign)
-    for folder in {path if path.is_dir() else path.parent for path in tallies}:
-        if (counted := campaign_of(folder)) not in (None, agreed.fingerprint):
-            raise ParameterError(
-                f"tallies in {str(folder)!r} must be of campaign {agreed.fingerprint!r}, they are "
-                f"of {counted!r}; give that one's file"
-            )
-    return agreed
 
 
 def _table(

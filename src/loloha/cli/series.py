@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import csv
+import json
 import math
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from loloha import checks
 from loloha.cli import campaign_file, console, table_file
 from loloha.cli.summary import UNITS, show_number_table, unit_of
 from loloha.errors import ParameterError
 
 if TYPE_CHECKING:
     from loloha.arrays import Bools, Floats
+    from loloha.campaign import Campaign
     from loloha.campaign.domain import Scale
+    from loloha.protocols import Protocol
     from loloha.server.alarm_rule import AlarmRule
     from loloha.server.observations import Observations
     from loloha.server.series import EstimatedSeries
@@ -41,8 +46,9 @@ def series(
 ) -> None:
     """Estimate each round from all rounds, with errors that account for what rounds share.
 
-    A source is a campaign's address, one file that `loloha export` or `loloha estimate --out`
-    wrote, or folders of tallies. Estimates are shares: at least 0, and of sum 1; unbiased is
+    A source is a campaign's address, one file that `loloha export`, `loloha estimate --out` or
+    `loloha run` wrote, or folders of tallies. A CSV needs --campaign, but for that of a run, which
+    has its protocol beside it. Estimates are shares: at least 0, and of sum 1; unbiased is
     the estimate of the round by itself, to be published as raw numbers. innovation is the error of
     its prediction from the rounds before, in standard deviations; with --expected or --fdr, alarm
     is 1 where it is too large. A burst in one round is smoothed: alarms and unbiased show it. Of
@@ -102,15 +108,21 @@ def _observations(
     protocol = None if agreed is None else rules(agreed)
     scale = agreed.domain.scale if isinstance(agreed, Campaign) else None
     if "tallies" in kinds:
-        observations = _of_tallies([Path(source) for source in sources], protocol, first)
+        observations = _of_tallies([Path(source) for source in sources], agreed, first)
     elif "address" in kinds:
         agreed = agreed or campaign_file.load(sources[0])
         parts = tables_of(sources[0], first, level)
         scale = agreed.domain.scale if isinstance(agreed, Campaign) else None
         observations = Observations.of_table(EstimateTable.joined(parts), protocol, scale)
     else:
-        table = EstimateTable.read(Path(sources[0]))
+        table, path = EstimateTable.read(Path(sources[0])), Path(sources[0])
+        if protocol is None and not table.about.get("parameters"):
+            protocol = _of_run(path)
         observations = Observations.of_table(table, protocol, scale).since(first)
+    if agreed is not None:
+        checks.of_campaign(
+            f"estimates in {sources[0]!r}", observations.campaign, agreed.fingerprint
+        )
     if isinstance(agreed, Campaign):
         # The mean of suppressed thresholds is alone.
         whole = observations.protocol.bins == len(agreed.bin_labels)
@@ -131,11 +143,31 @@ def _kind(source: str) -> str:
     return "file" if Path(source).suffix in FILES else "tallies"
 
 
-def _of_tallies(folders: list[Path], protocol: Any, first: int) -> Observations:
+def _of_run(path: Path) -> Protocol:
+    """The protocol of a file that does not name it, as no CSV does: a run keeps it beside."""
+    from loloha.protocols import protocol_from_dict
+
+    with suppress(OSError, ValueError, LookupError, TypeError, ParameterError):
+        if path.name == "estimates.csv":
+            return protocol_from_dict(
+                json.loads(path.with_name("metrics.json").read_bytes())["protocol"]
+            )
+    raise ParameterError(
+        f"--campaign must be given with {str(path)!r}, which does not name its protocol, as no CSV "
+        "does; give the campaign's address or file, or take a .parquet file of the same estimates"
+    )
+
+
+def _of_tallies(
+    folders: list[Path], agreed: Campaign | Protocol | None, first: int
+) -> Observations:
     from loloha.engines.saved import find, load
+    from loloha.reportlog import rules
     from loloha.server.observations import Observations
 
-    counted = {t: load(files, protocol=protocol) for t, files in find(folders).items()}
+    campaign, protocol = (None, None) if agreed is None else (agreed.fingerprint, rules(agreed))
+    found = find(folders, campaign=campaign)
+    counted = {t: load(files, protocol=protocol) for t, files in found.items()}
     return Observations.of({t: tally for t, tally in counted.items() if t >= first})
 
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from loloha import checks
 from loloha.address import Address, Location, located
 from loloha.campaign.schedule import RAREST
 from loloha.errors import StorageError, WireError
@@ -63,10 +64,12 @@ def every_of(path: Location) -> int:
     return every
 
 
-def find(paths: Iterable[Location]) -> Mapping[int, Sequence[Location]]:
-    """The files of each round, in ascending order of rounds."""
+def find(
+    paths: Iterable[Location], *, campaign: str | None = None
+) -> Mapping[int, Sequence[Location]]:
+    """The files of each round, in ascending order; none may say that it is of another campaign."""
     by_round: dict[int, list[Location]] = {}
-    seen = _Seen()
+    seen = _Seen(campaign)
     for path in map(located, paths):
         if not path.exists():
             raise WireError(
@@ -93,7 +96,8 @@ def find(paths: Iterable[Location]) -> Mapping[int, Sequence[Location]]:
 class _Seen:
     """The tallies of one estimate, none of which may count what another counts."""
 
-    def __init__(self) -> None:
+    def __init__(self, wanted: str | None) -> None:
+        self._wanted = wanted
         self._files: dict[object, Location] = {}
         self._unnamed: dict[object, tuple[Location, int]] = {}
         self._campaign: tuple[str, Location] | None = None
@@ -109,7 +113,7 @@ class _Seen:
                 f"{str(file)!r} must be the tally of the round in its name, got that of round "
                 f"{origin.round}; remove the copy, or give it its own name again"
             )
-        self._check_campaign(file, origin)
+        self._check_campaign(file, origin.campaign or _campaign_of(file.parent))
         signs: list[object] = [itself]
         if origin.n:
             # Of no report at all, tallies of any two logs are equal.
@@ -129,14 +133,15 @@ class _Seen:
         ):
             raise _counted_twice(first[0], file)
 
-    def _check_campaign(self, file: Location, origin: _Origin) -> None:
-        if origin.campaign is None:
+    def _check_campaign(self, file: Location, campaign: str | None) -> None:
+        if campaign is None:
             return
-        campaign, first = self._campaign or (origin.campaign, file)
-        if campaign != origin.campaign:
+        checks.of_campaign(f"tallies in {str(file.parent)!r}", campaign, self._wanted)
+        of_first, first = self._campaign or (campaign, file)
+        if campaign != of_first:
             raise WireError(
-                f"tallies must be of one campaign, {str(first)!r} is of {campaign!r} and "
-                f"{str(file)!r} of {origin.campaign!r}; estimate them separately"
+                f"tallies must be of one campaign, {str(first)!r} is of {of_first!r} and "
+                f"{str(file)!r} of {campaign!r}; estimate them separately"
             )
         self._campaign = campaign, first
 
@@ -190,8 +195,8 @@ def _unreadable(path: Location, error: OSError) -> WireError | StorageError:
     return WireError(f"tally must be readable, got {str(path)!r}: {error.strerror}; check the path")
 
 
-def campaign_of(folder: Location) -> str | None:
-    """The fingerprint of the campaign of the tallies in a folder, None if nothing says it."""
+def _campaign_of(folder: Location) -> str | None:
+    """What the summary of a folder says: tallies of 0.2.0 do not say it themselves."""
     campaign = _summary(folder).get("campaign")
     return campaign if isinstance(campaign, str) else None
 

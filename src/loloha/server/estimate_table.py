@@ -110,10 +110,20 @@ class EstimateTable:
     def read(cls, path: Path) -> EstimateTable:
         """The table in a .csv or .parquet file; see `from_rows`."""
         with tables_needed():
+            import pyarrow
             from pyarrow import ArrowInvalid, csv, parquet
 
             try:
-                rows = (csv.read_csv if path.suffix == ".csv" else parquet.read_table)(path)
+                if path.suffix == ".csv":
+                    # A label 01 is no number, and a start no time.
+                    texts = dict.fromkeys(_TEXTS, pyarrow.string())
+                    convert = csv.ConvertOptions(
+                        column_types=texts, null_values=["", "nan"], strings_can_be_null=True,
+                        quoted_strings_can_be_null=False,
+                    )  # fmt: skip
+                    rows = csv.read_csv(path, convert_options=convert)
+                else:
+                    rows = parquet.read_table(path)
             except (ArrowInvalid, OSError) as error:
                 reason = getattr(error, "strerror", None) or "it is no table"
                 raise ParameterError(
