@@ -95,11 +95,11 @@ def limit(value: Any, least: float, advice: str) -> float | None:
     return None if number == math.inf else number
 
 
-def of_campaign(what: str, found: str | None, wanted: str | None) -> None:
+def of_campaign(what: str, actual: str | None, wanted: str | None) -> None:
     """Refuse what says that it is of another campaign than the one that is given for it."""
-    if None not in (found, wanted) and found != wanted:
+    if None not in (actual, wanted) and actual != wanted:
         raise ParameterError(
-            f"{what} must be of campaign {wanted!r}, got those of {found!r}; give that one"
+            f"{what} must be of campaign {wanted!r}, got those of {actual!r}; give that one"
         )
 
 

@@ -494,8 +494,8 @@ SERVER = [
     Mutant(
         "what is of another campaign is taken for this one's",
         "checks.py",
-        "None not in (found, wanted) and found != wanted",
-        "None in (found, wanted) and found != wanted",
+        "None not in (actual, wanted) and actual != wanted",
+        "None in (actual, wanted) and actual != wanted",
         "cli/test_series_command.py -k 'another_campaign'",
     ),
     Mutant(

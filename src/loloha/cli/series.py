@@ -166,8 +166,8 @@ def _of_tallies(
     from loloha.server.observations import Observations
 
     campaign, protocol = (None, None) if agreed is None else (agreed.fingerprint, rules(agreed))
-    found = find(folders, campaign=campaign)
-    counted = {t: load(files, protocol=protocol) for t, files in found.items()}
+    by_round = find(folders, campaign=campaign)
+    counted = {t: load(files, protocol=protocol) for t, files in by_round.items()}
     return Observations.of({t: tally for t, tally in counted.items() if t >= first})
 
 
