@@ -128,3 +128,5 @@ def test_files_are_read_with_stated_columns_and_the_round_of_their_folder(
     assert said["basePath"].endswith("/log/a")
     shown = said["schema"].split(", ")
     assert (shown[-1], sorted(shown[:-1])) == ("round bigint", sorted(columns))
+    (alone,) = spark._frame(SimpleNamespace(read=Reader()), protocol, {4: rounds[4]})
+    assert alone == files[1]

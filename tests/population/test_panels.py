@@ -1,13 +1,19 @@
 """A simulated population in panels: one report a window, errors and windows that hold."""
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
 import loloha
 from loloha.datasets import Dataset
 from loloha.errors import ParameterError
+from loloha.population import trial
 from loloha.population.population import History, due
 from loloha.population.trial import Trial
+from loloha.server.estimate_table import EstimateTable
+from loloha.server.series import series
 
 PROTOCOL = loloha.OLOLOHA(k=8, g=3, eps_inf=4.0, eps_1=2.0)
 
@@ -92,3 +98,82 @@ def test_rounds_are_estimated_together_from_four_on(rounds: int, together: bool)
     result = loloha.simulate(loloha.GRR(k=3, eps=1.0), data, rng=1)
     trial = Trial(result, 0.95, 3)
     assert (trial._estimated is not None) is together
+
+
+@pytest.fixture
+def of_numbers() -> Trial:
+    """Of 40 users with 0, 1 or 4 of 0..4, and nobody in the second of five rounds."""
+    values = np.repeat([[0], [1], [1], [4]], 10, axis=0) * np.ones(5, dtype=np.int64)
+    values[:, 1] = -1
+    dataset = Dataset(values.astype(np.int16), tuple("abcde"), "made", "user", "Made up.")
+    protocol = loloha.OneBit(k=5, eps_inf=4.0, eps_1=3.0)
+    return Trial(loloha.simulate(protocol, dataset, rng=1), 0.9, 7, (10.0, 2.0, 1.0))
+
+
+def test_the_truth_of_numbers_is_in_the_units_of_the_range(of_numbers: Trial) -> None:
+    numbers = of_numbers.numbers
+    assert numbers is not None
+    # The mean of 0, 1, 1 and 4 is 1.5; a quarter holds 0, and three quarters at most 1.
+    truth = {name: numbers[f"{name}_truth"].tolist() for name in ("mean", "quantile_10")}
+    missing = pytest.approx(np.nan, nan_ok=True)
+    assert truth["mean"] == [13.0, missing, 13.0, 13.0, 13.0]
+    assert truth["quantile_10"] == [10.0, missing, 10.0, 10.0, 10.0]
+    assert numbers["quantile_50_truth"][0] == 12.0
+    assert numbers["quantile_90_truth"][0] == 18.0
+    shown = of_numbers.metrics()["numbers"]
+    assert shown["mean_truth"] == [13.0, None, 13.0, 13.0, 13.0]
+    assert shown.keys() == numbers.keys()
+    plain = loloha.simulate(loloha.GRR(k=5, eps=1.0), of_numbers.dataset, rng=1)
+    assert Trial(plain, 0.9, None).numbers is None
+    assert Trial(plain, 0.9, None)._number_lines() is None
+
+
+def test_a_picture_has_mean_and_quantiles_of_rounds_alone_and_together(
+    of_numbers: Trial, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[Any] = []
+    monkeypatch.setattr(trial, "draw_run", lambda *shown, **more: drawn.append((shown, more)))
+    monkeypatch.setattr(trial, "save", lambda figure, path: drawn.append(path))
+    of_numbers.draw(tmp_path, 3)
+    (shown, protocol), more = drawn[0]
+    assert (protocol, more["top"], more["level"]) == (of_numbers.protocol, 3, 0.9)
+    assert (more["note"], drawn[1]) == (of_numbers.note, tmp_path / "frequencies")
+    together = series(of_numbers.result, level=0.9)
+    low, high = together.interval()
+    assert shown.frequencies is of_numbers.series.frequencies
+    for mine, its in ((shown.together.frequencies, together.estimates), (shown.together.lower, low),
+                      (shown.together.upper, high)):  # fmt: skip
+        np.testing.assert_array_equal(mine, its)
+    lines, numbers = more["numbers"], of_numbers.numbers
+    assert numbers is not None
+    levels = [name for name in numbers if name.endswith("_truth")]
+    assert lines.labels == ["mean", *(f"{name.split('_')[1]} % quantile" for name in levels[1:])]
+    summary = together.numbers.summary(0.9, (10.0, 2.0, 1.0))
+    for column, name in enumerate(name.removesuffix("_truth") for name in levels):
+        for end, part in (("", "frequencies"), ("_lower", "lower"), ("_upper", "upper")):
+            here, there = getattr(lines, part), getattr(lines.together, part)
+            np.testing.assert_array_equal(here[:, column], numbers[f"{name}{end}"])
+            np.testing.assert_array_equal(there[:, column], summary[f"{name}{end}"])
+        np.testing.assert_array_equal(lines.truth[:, column], numbers[f"{name}_truth"])
+    assert lines.together.truth is None
+
+
+def test_the_files_of_a_run_hold_its_estimates_and_say_what_they_are(
+    of_numbers: Trial, tmp_path: Path
+) -> None:
+    of_numbers.save(tmp_path)
+    table = EstimateTable.read(tmp_path / "estimates.parquet")
+    result, protocol = of_numbers.result, of_numbers.protocol
+    np.testing.assert_array_equal(table.estimate, result.estimates)
+    assert (table.n, table.level) == (result.n.tolist(), 0.9)
+    assert of_numbers.numbers is not None
+    mean = of_numbers.numbers["mean"]
+    np.testing.assert_array_equal(table.more["mean"], np.repeat(mean[:, None], 4, axis=1))
+    assert table.about["note"] == of_numbers.note
+    assert "Made up. OneBit(" in of_numbers.note
+    assert "Seed 7." in of_numbers.note
+    assert "Seed" not in Trial(result, 0.9, None).note
+    assert table.about["parameters"] == {"protocol": protocol.to_dict(), **protocol.numbers}
+    again = EstimateTable.read(tmp_path / "estimates.csv")
+    np.testing.assert_allclose(again.estimate, table.estimate)
+    assert again.label == table.label

@@ -359,6 +359,17 @@ def test_a_summary_is_in_the_units_of_the_range(target: str) -> None:
         assert scaled[name] == pytest.approx(begin + step * number + end, rel=1e-12)
 
 
+def test_the_interval_of_a_mean_is_that_of_its_share_times_the_range() -> None:
+    tally = one_bit(5, target="mean").tally()
+    tally.update(None, (np.arange(50) < 20).astype(np.int64))
+    numbers = tally.estimate().numbers
+    share = numbers.share
+    assert numbers.mean == 4 * share.frequencies[0]
+    assert [4 * end[0] for end in share.interval(0.8)] == [*numbers.mean_interval(0.8)]
+    low, high = numbers.mean_interval(0.8)
+    assert 0 < low < numbers.mean < high < 4
+
+
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
 def test_the_mean_of_some_of_all_users_errs_as_if_drawn_without_replacement(n: int) -> None:
     """Beside the noise: of values at the ends of the range, half of them each."""

@@ -616,3 +616,21 @@ def test_a_series_is_drawn_as_a_simulation_is() -> None:
     assert [line.get_label() for line in axes.lines] == [*"ab"]
     assert axes.lines[0].get_ydata() == pytest.approx(SERIES.estimates[:, 0])
     pyplot.close(axes.figure)
+
+
+def test_rounds_from_one_on_keep_their_columns() -> None:
+    protocol = loloha.GRR(k=2, eps=1.0)
+    rounds = {}
+    for t, n in ((2, 9), (5, 7), (6, 8)):
+        rounds[t] = protocol.tally()
+        rounds[t].counts[:], rounds[t].n = (n - 3, 3), n
+    seen = replace(Observations.of(rounds), start=["b", "e", "f"])
+    later = seen.since(5)
+    assert (later.rounds, later.n.tolist(), later.start) == ([5, 6], [7, 8], ["e", "f"])
+    assert (later.estimates == seen.estimates[1:]).all()
+    assert (later.eligible == seen.eligible[1:]).all()
+    assert seen.since(3).rounds == [5, 6]
+    assert replace(seen, start=None).since(6).start is None
+    assert Observations.of(later) is later
+    with pytest.raises(ParameterError, match="rounds must reach 7"):
+        seen.since(7)
