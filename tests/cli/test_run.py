@@ -312,7 +312,7 @@ def test_buckets_are_held_against_the_bucketed_truth(pages: Path, out: Path) -> 
     assert main([*line, "--b", "3", "--d", "3", "--domain", "a,help,search,start,z"]) == 1
     assert main([*line, "--b", "2", "--d", "2"]) == 0
     table = rows(out)
-    assert [row["label"] for row in table[:2]] == ["help..search", "settings, more..start"]
+    assert [row["label"] for row in table[:2]] == ["help … search", "settings, more … start"]
     assert [float(row["truth"]) for row in table] == [0.4, 0.6, 0.5, 0.5, 0.5, 0.5]
 
 
