@@ -39,6 +39,19 @@ def test_a_float_stands_for_its_shortest_decimal(kind: Any) -> None:
     assert exact(kind("0.3")) == Fraction(3, 10)
 
 
+@pytest.mark.parametrize(
+    ("bins", "second"),
+    [
+        (8, "0.125, 0.25"), (512, "0.001953125, 0.00390625"),
+        (1024, "0.0009765625, 0.001953125"), (2048, "0.000488281…, 0.000976562…"),
+        (3, "0.333333…, 0.666666…"),
+    ],
+)  # fmt: skip
+def test_an_edge_is_written_in_full_with_at_most_six_more_decimals(bins: int, second: str) -> None:
+    """2048 parts need four decimals to differ, and their edges have eleven."""
+    assert Range(0, 1, bins).texts[1] == f"[{second})"
+
+
 @given(st.integers(-(10**6), 10**6), st.integers(1, 10**6), st.integers(1, 400), st.data())
 def test_labels_of_parts_are_true_and_no_two_alike(
     low: int, width: int, bins: int, data: st.DataObject

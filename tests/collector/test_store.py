@@ -6,6 +6,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import alembic.autogenerate
@@ -20,8 +21,16 @@ from laws import oracle
 from laws.variants import example
 from loloha.campaign import Campaign, Labels, Range
 from loloha.collector.guard import ROW_BYTES
-from loloha.collector.store import Round, Store, schema
-from loloha.collector.store.counts import CELLS, add_to_part, pack_part, split, unpack_part
+from loloha.collector.store import Round, Store, schema, segment
+from loloha.collector.store.counts import (
+    CELLS,
+    add_parts,
+    add_to_part,
+    pack_part,
+    split,
+    unpack_part,
+    whole,
+)
 from loloha.collector.store.database import Database
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import Submission, UploadOutcome
@@ -571,3 +580,33 @@ def test_any_report_can_be_the_only_one_of_a_commit(store: Store, name: str) -> 
         sent = encode(entry.campaign, report, round=0, reporter=f"{number:032x}")
         assert counted(record(store, entry, [sent])) == (1, 0, [])
     assert store.tally(entry, 0) == counts
+
+
+def test_segments_are_read_together_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segment, "LARGEST", 10)
+    sizes = [SimpleNamespace(round=r, segment=s, size=n) for r, s, n in
+             ((0, 0, 4), (0, 1, 6), (0, 3, 1), (2, 0, 10), (2, 1, 3), (5, 7, 7))]  # fmt: skip
+    read = [tuple(ends.values()) for ends in segment._ranges(sizes)]
+    assert read == [(0, 0, 0, 1), (0, 3, 0, 3), (2, 0, 2, 0), (2, 1, 5, 7)]
+    names = ["first_round", "first_segment", "last_round", "last_segment"]
+    assert list(segment._ends(sizes[0], sizes[1])) == names
+    assert list(segment._ranges([])) == []
+
+
+def test_parts_are_added_where_there_are_more_and_make_up_the_whole() -> None:
+    total = CELLS + 3
+    ends = np.array([1, 2, 300])
+    before = {(4, 1): pack_part(ends), (5, 1): pack_part(ends)}
+    more = {(4, 1): pack_part(np.array([0, 70_000, 1])), (4, 0): pack_part(np.arange(CELLS))}
+    added = add_parts(before, more, total)
+    assert added.keys() == more.keys()
+    counts = whole([(number, packed) for (_, number), packed in added.items()], total)
+    assert counts.tolist() == [*range(CELLS), 1, 70_002, 301]
+    assert [len(pack_part(np.array([0, n]))) for n in (255, 256, 65_535, 65_536, 2**32)] == [
+        2, 4, 4, 8, 16
+    ]  # fmt: skip
+
+
+def test_a_round_publishes_what_does_not_wait() -> None:
+    one = Round(3, 9, 2, {"late": 4, "conflict": 5}, waiting=7)
+    assert (one.published, one.conflicts, Round(0).conflicts) == (2, 5, 0)

@@ -10,6 +10,7 @@ import pytest
 
 import loloha
 from loloha.errors import ParameterError
+from loloha.planning import sizing
 from loloha.planning.prospect import Prospect
 from loloha.planning.sizing import Requirement, Sizing
 
@@ -177,3 +178,30 @@ def test_a_sweep_shows_the_three_budgets_of_each_plan() -> None:
         loloha.sweep(16, 10_000, 2.0, 3.0)
     with pytest.raises(ParameterError, match="x must be one of"):
         found.plot("n")
+
+
+@pytest.mark.parametrize("least", [1, 2, 37, sizing.MOST_TRIED - 1, sizing.MOST_TRIED])
+def test_the_fewest_reports_are_found(least: int) -> None:
+    assert sizing.least_n(lambda n: n >= least) == least
+    assert sizing.least_n(lambda n: n > sizing.MOST_TRIED) is None
+
+
+@pytest.mark.parametrize(
+    ("least", "said"),
+    [(0.4995, 0.5), (0.50001, 0.501), (1.2341, 1.24), (12.31, 12.4), (30.5, 30.6)],
+)
+def test_the_least_budget_is_rounded_up_to_three_digits(least: float, said: float) -> None:
+    assert sizing.least_eps(lambda eps: eps >= least) == pytest.approx(said, abs=1e-12)
+
+
+def test_budgets_are_looked_through_from_a_64th_to_32() -> None:
+    assert sizing.least_eps(lambda eps: False) is None
+    assert sizing.least_eps(lambda eps: eps >= 32.1) is None
+    # What is good already at the first is looked for a step below it.
+    assert sizing.least_eps(lambda eps: eps >= 0.0156) == pytest.approx(0.0157, abs=1e-12)
+
+
+@pytest.mark.parametrize("most", [2, 3, 4, 5, 1000, sizing.LARGEST_K - 1, sizing.LARGEST_K])
+def test_the_largest_domain_is_found(most: int) -> None:
+    assert sizing.largest_k(lambda k: k <= most) == most
+    assert sizing.largest_k(lambda k: False) is None

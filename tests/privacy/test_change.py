@@ -15,6 +15,7 @@ import loloha
 from laws import oracle
 from loloha import distribution
 from loloha.errors import ParameterError
+from loloha.privacy import change
 from loloha.privacy.change import (
     bits,
     change_auc,
@@ -219,6 +220,16 @@ def test_areas_are_those_of_the_shipped_client(protocol: Protocol, reports: int)
         for v, w in itertools.permutations(range(k), 2)
     ])  # fmt: skip
     attains(change_auc(protocol, reports), of_transcripts(stayed, moved))
+
+
+def test_without_keys_users_are_linked_as_changes_are_seen() -> None:
+    rappor = loloha.RAPPOR(k=5, **BUDGETS)
+    assert link_auc(rappor, 3) == change_auc(rappor, 3)
+    fresh = loloha.GRR(k=5, eps=1.0)
+    assert link_auc(fresh, 3) == change_auc(fresh, 3)
+    many = loloha.DBitFlipPM(k=400, eps_inf=1.0, b=200, d=65).encoding
+    few = loloha.DBitFlipPM(k=400, eps_inf=1.0, b=200, d=64).encoding
+    assert (change._keys(many), change._keys(few)) == (math.inf, math.comb(200, 64))
 
 
 def test_many_keys_and_many_bits_link_users() -> None:
