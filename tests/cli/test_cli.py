@@ -164,7 +164,7 @@ def test_a_command_line_that_cannot_be_used_ends_with_2(
         (FileNotFoundError(2, "No such file", "x.csv"), 1, "error: x.csv: No such file"),
         (OSError("odd"), 1, "error: OSError"),
         (BrokenPipeError(32, "Broken pipe"), 1, ""),
-        (KeyboardInterrupt(), 130, "error: interrupted; nothing was left half-written"),
+        (KeyboardInterrupt(), 130, "interrupted; nothing was left half-written"),
     ],
     ids=lambda one: type(one).__name__,
 )

@@ -52,6 +52,38 @@ def test_a_name_has_one_meaning_and_a_meaning_one_name() -> None:
     assert sorted(one for one in said if said.count(one) > 1) == []
 
 
+def test_a_command_that_offers_a_file_reads_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # `export` and `campaign pause` offered one, and asked for an address when they got it.
+    line = [
+        "campaign",
+        "create",
+        "c",
+        "--protocol",
+        "ololoha",
+        "--domain",
+        "a,b",
+        "--eps-inf",
+        "2",
+        "--eps-1",
+        "1",
+    ]
+    assert main(line) == 0
+    file = tmp_path / "campaign.json"
+    file.write_text(capsys.readouterr().out)
+    offering = [
+        path
+        for path, command in leaves(get_command(app))
+        for one in command.params
+        if one.param_type_name == "argument" and "FILE" in str(one.metavar).split("|")[1:]
+    ]
+    assert "campaign show" in offering
+    for path in offering:
+        assert main([*path.split(), str(file)]) == 0
+    capsys.readouterr()
+
+
 def test_the_table_holds_what_commands_take_and_no_more() -> None:
     arguments = {
         one.name.removeprefix("as_").rstrip("_")

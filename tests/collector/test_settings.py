@@ -59,7 +59,10 @@ def test_secrets_are_hidden() -> None:
         ('trusted_proxies = "notanip"', "trusted_proxies must be IP"),
         ('trusted_proxies = "127.0.0.1, 10.0.0.1/8"', "trusted_proxies must be IP"),
         ("late_seconds = -1", "late_seconds must be"),
-        ("port = ", "settings must be valid"),
+        ("port = ", r"config must be TOML, .*loloha\.toml.*Invalid value"),
+        ("[[alarms]]\nexpected = 1\n[[alarms]]", r"alarms\[1\]: exactly one of"),
+        ("estimates_view = true\nappend_only = 'log'", "settings: append_only must be"),
+        ("alarms = [3]", r"alarms\[0\]"),
         ("largest_body = 1", "largest_body must be greater than or equal to 1024"),
     ],
 )
@@ -69,6 +72,13 @@ def test_bad_settings_are_refused(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(ParameterError, match=says) as caught:
         Settings.read(file)
     assert '"short"' not in str(caught.value)
+
+
+def test_a_file_of_other_bytes_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "loloha.toml"
+    file.write_bytes(b"port = '\xff'")
+    with pytest.raises(ParameterError, match=r"config must be TOML, .*loloha\.toml"):
+        Settings.read(file)
 
 
 def test_a_missing_file_is_said(tmp_path: Path) -> None:

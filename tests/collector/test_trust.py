@@ -3,6 +3,7 @@
 import os
 import random
 import re
+import signal
 import socket
 import sqlite3
 import sys
@@ -331,7 +332,7 @@ def test_a_started_collector_says_where_and_shows_a_key_once(tmp_path: Path) -> 
     command = [sys.executable, "-m", "loloha", "serve", "--port", "0"]
     environment = {key: one for key, one in os.environ.items() if not key.startswith("LOLOHA_")}
     keys = []
-    for _ in range(2):
+    for stop in (signal.SIGTERM, signal.SIGINT):
         process = subprocess.Popen(
             command, stderr=subprocess.PIPE, text=True, env=environment, cwd=tmp_path
         )
@@ -343,7 +344,9 @@ def test_a_started_collector_says_where_and_shows_a_key_once(tmp_path: Path) -> 
         url = line.split()[2].rstrip("/")
         assert url.startswith("http://127.0.0.1:")
         assert get(url, "/healthz").status == 200
-        process.terminate()
+        process.send_signal(stop)
         _, rest = process.communicate(timeout=300)
         assert rest == ""
+    # Ctrl-C is how it says that it ends.
+    assert process.returncode == 0
     assert len(keys) == 1

@@ -374,7 +374,7 @@ def test_a_rule_names_the_mean_of_numbers_by_its_label() -> None:
     other = loloha.LGRR(k=3, **BUDGETS)
     assert rule(None, other) == AlarmRule(expected=0.1)
     for watched, protocol in ((["mean"], other), (["mean", "3"], numbers)):
-        with pytest.raises(ParameterError, match="got 1 others"):
+        with pytest.raises(ParameterError, match="1 are not"):
             rule(watched, protocol)
     with pytest.raises(ParameterError, match="at most the 1 values"):
         AlarmRule.of_labels(None, labels, numbers, expected=2.0)

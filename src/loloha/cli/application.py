@@ -98,7 +98,7 @@ class CommandLine(TyperGroup):
             console.fail(f"{where}{error.strerror or type(error).__name__}{advice}")
             raise typer.Exit(FAILED) from None
         except KeyboardInterrupt as error:
-            console.fail(f"interrupted; {str(error) or 'nothing was left half-written'}")
+            console.say(f"interrupted; {str(error) or 'nothing was left half-written'}")
             raise typer.Exit(INTERRUPTED) from None
 
 

@@ -35,7 +35,7 @@ def list_campaigns(collector: str, *, archived: bool = False, as_json: bool = Fa
                 # None before 0.3.
                 each.get("state", "open"),
                 each["protocol"]["type"],
-                each["bins"],
+                each["protocol"]["k"],
                 each["now"]["round"],
                 each["created"][:10],
             )
@@ -48,53 +48,53 @@ def list_campaigns(collector: str, *, archived: bool = False, as_json: bool = Fa
 
 
 @group.command()
-def pause(campaign: str, *, as_json: bool = False) -> None:
+def pause(address: str, *, as_json: bool = False) -> None:
     """Take no reports until it is resumed: devices drop queued reports, and ask again later.
 
     LOLOHA_ADMIN_KEY holds the admin key.
     """
-    _become(campaign, "paused", as_json)
+    _become(address, "paused", as_json)
 
 
 @group.command()
-def resume(campaign: str, *, as_json: bool = False) -> None:
+def resume(address: str, *, as_json: bool = False) -> None:
     """Let a paused campaign take reports again. LOLOHA_ADMIN_KEY holds the admin key."""
-    _become(campaign, "open", as_json)
+    _become(address, "open", as_json)
 
 
 @group.command()
-def close(campaign: str, *, yes: bool = False, as_json: bool = False) -> None:
+def close(address: str, *, yes: bool = False, as_json: bool = False) -> None:
     """End a campaign for ever; its estimates stay. LOLOHA_ADMIN_KEY has the admin key."""
-    _end(campaign, "closed", yes, as_json)
+    _end(address, "closed", yes, as_json)
 
 
 @group.command()
-def archive(campaign: str, *, yes: bool = False, as_json: bool = False) -> None:
+def archive(address: str, *, yes: bool = False, as_json: bool = False) -> None:
     """Hide a closed campaign from lists; its estimates stay. LOLOHA_ADMIN_KEY has the admin key."""
-    _end(campaign, "archived", yes, as_json)
+    _end(address, "archived", yes, as_json)
 
 
 @group.command()
-def delete(campaign: str, *, yes: bool = False, as_json: bool = False) -> None:
+def delete(address: str, *, yes: bool = False, as_json: bool = False) -> None:
     """Delete what a closed campaign has counted. LOLOHA_ADMIN_KEY holds the admin key."""
-    _end(campaign, "deleted", yes, as_json)
+    _end(address, "deleted", yes, as_json)
 
 
-def _end(campaign: str, state: Wanted, yes: bool, as_json: bool) -> None:
+def _end(address: str, state: Wanted, yes: bool, as_json: bool) -> None:
     """Say what goes and what stays, then ask, then do it."""
     from loloha.collector.life import MEANS
     from loloha.sender.collector import Collector
 
-    with Collector(campaign) as collector:
+    with Collector(address) as collector:
         name = console.visible(collector.summary()["name"])
     if not yes:
         console.say(f"{name} is to be {state}. {MEANS[state]}")
         console.ask("Go on?")
-    _become(campaign, state, as_json)
+    _become(address, state, as_json)
 
 
-def _become(campaign: str, state: str, as_json: bool) -> None:
-    with administered(campaign) as collector:
+def _become(address: str, state: str, as_json: bool) -> None:
+    with administered(address) as collector:
         summary: dict[str, Any] = collector.set_state(state)
         if summary["state"] == "deleting":
             console.say("deleting takes a while; the collector goes on where this ends")

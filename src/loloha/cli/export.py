@@ -17,7 +17,7 @@ NEWEST = 1000
 
 
 def export(
-    campaign: str,
+    address: str,
     *,
     out: Path,
     first: int = 0,
@@ -31,7 +31,7 @@ def export(
     """
     table_file.check(out, force)
     with console.working("reading estimates"):
-        tables = tables_of(campaign, first, level)
+        tables = tables_of(address, first, level)
     suppressed = sum(numbers is None for table in tables for numbers in table.estimate)
     rows = table_file.write((piece for table in tables for piece in table.pieces()), out)
     if as_json:
@@ -44,12 +44,12 @@ def export(
         )
 
 
-def tables_of(campaign: str, first: int, level: float) -> list[EstimateTable]:
+def tables_of(address: str, first: int, level: float) -> list[EstimateTable]:
     """All that a collector shows of a campaign from a round on, in tables of some rounds each."""
     from loloha.sender.collector import Collector
     from loloha.server.estimate_table import EstimateTable
 
-    with Collector(campaign) as collector:
+    with Collector(address) as collector:
         parts = list(_series(collector, first, level))
     if not parts:
         raise LolohaError("collector must show estimates, it shows none of these rounds; wait")

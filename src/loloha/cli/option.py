@@ -40,6 +40,7 @@ OPTIONS = {
         "acknowledged.",
     ),
     "accept_weak_privacy": Option(bool, "Create the campaign although its privacy is weak."),
+    "address": Option(str, "Address of a campaign, https://HOST/v1/campaigns/FINGERPRINT.", "URL"),
     "all_values": Option(bool, "The wanted error is that of all values at once.", panel=BACKWARDS),
     "alpha": Option(float, "eps_1 / eps_inf."),
     "append_only": Option(

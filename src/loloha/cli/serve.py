@@ -145,7 +145,9 @@ def _run(settings: Settings, listening: socket.socket, until_eof: bool) -> None:
     console.say(f"collector at http://{shown}:{port}/ (Ctrl-C stops it)")
     if until_eof:
         Thread(target=_stop_at_eof, args=(server,), daemon=True).start()
-    server.run(sockets=[listening])
+    # It ends the way that the line above says: that is no failure.
+    with suppress(KeyboardInterrupt):
+        server.run(sockets=[listening])
 
 
 def _stop_at_eof(server: uvicorn.Server) -> None:

@@ -13,6 +13,10 @@ _WORDS = {
 
 def explained(wrong: Mapping[str, Any]) -> str:
     """One of ``errors()``: the name, and what it must be; nothing of what was sent."""
-    name = str(wrong["loc"][-1]) if wrong["loc"] else "settings"
     message = wrong["msg"].removeprefix("Value error, ").replace("Input should", "must", 1)
-    return f"{name} {_WORDS.get(wrong['type'], message)}"
+    message = _WORDS.get(wrong["type"], message)
+    *outer, name = wrong["loc"] or ("settings",)
+    # Of an element of a list, which has a number alone.
+    name = f"{outer[-1]}[{name}]" if outer and isinstance(name, int) else name
+    # Of several fields together the message names them.
+    return f"{name} {message}" if message.startswith("must ") else f"{name}: {message}"

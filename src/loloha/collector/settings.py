@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Iterable
 from ipaddress import ip_network
 from pathlib import Path
@@ -294,8 +295,12 @@ class Settings(BaseSettings):
         except ValidationError as error:
             first = error.errors(include_input=False, include_url=False)[0]
             raise ParameterError(f"{explained(first)}; see docs/collector.md") from None
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise ParameterError(
+                f"config must be TOML, got other text in {str(file)!r} ({error}); correct it"
+            ) from None
         except ValueError as error:
-            # Of the file's syntax, or of the terms.
+            # Of the terms, or of JSON in a variable.
             raise ParameterError(f"settings must be valid: {error}") from None
         return settings
 

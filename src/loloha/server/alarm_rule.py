@@ -82,8 +82,8 @@ class AlarmRule:
             if strangers := sum(label not in place for label in wanted):
                 alone = f", or {MEAN} alone" if numbers else ""
                 raise ParameterError(
-                    f"labels watched must be labels of the estimates{alone}, got {strangers} "
-                    "others; correct them, or give the campaign where the source has no labels"
+                    f"labels watched must be labels of the estimates{alone}, {strangers} are "
+                    "not; correct them, or give the campaign where the source has no labels"
                 )
             values = None if watched is None else tuple(place[label] for label in wanted)
             rule = cls(expected=expected, fdr=fdr, values=values)
@@ -95,7 +95,9 @@ class AlarmRule:
         bins = 1 if self.mean else bins
         watched = range(bins) if self.values is None else sorted(set(self.values))
         if watched[-1] >= bins:
-            raise ParameterError(f"values must lie in 0..{bins - 1}, got another; give bins")
+            raise ParameterError(
+                f"values must lie in 0..{bins - 1}, got another; name bins by their number"
+            )
         if self.expected is not None and self.expected > len(watched):
             raise ParameterError(
                 f"expected must be at most the {len(watched)} values watched, got "

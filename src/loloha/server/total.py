@@ -141,7 +141,9 @@ def total(
     place = dict(zip(named, bins, strict=True))
     if strangers := sum(value not in place for value in values):
         kind = "bins" if labels is None else "labels"
-        raise ParameterError(f"values must be {kind} of the estimate, got {strangers} others")
+        raise ParameterError(
+            f"values must be {kind} of the estimate, {strangers} are not; correct them"
+        )
     group: Bools = np.zeros(len(bins), dtype=bool)
     group[[place[value] for value in values]] = True
     if not group.any():

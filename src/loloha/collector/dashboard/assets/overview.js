@@ -11,7 +11,7 @@ export function listCampaigns(campaigns, chosen, choose) {
         "a",
         { href: `#campaign=${one.fingerprint}`, "aria-current": one.fingerprint === chosen ? "page" : null },
         make("strong", {}, one.name),
-        make("span", {}, `${one.protocol.type} · ${quantity(one.bins, "value")}`),
+        make("span", {}, `${one.protocol.type} · ${quantity(one.protocol.k, "value")}`),
       );
       link.addEventListener("click", (event) => {
         if (event.metaKey || event.ctrlKey || event.shiftKey) return;
@@ -48,7 +48,7 @@ export function describe(campaign) {
     ...[
       type,
       ...loss,
-      quantity(campaign.bins, "value"),
+      quantity(campaign.protocol.k, "value"),
       `a round lasts ${duration(campaign.schedule.seconds)}`,
       ...(campaign.schedule.every ? [`a device reports in one round of ${count(campaign.schedule.every)}`] : []),
       `round 0 began ${moment(campaign.schedule.start)}`.replace("began", campaign.now.round < 0 ? "begins" : "began"),
