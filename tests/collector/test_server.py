@@ -1,7 +1,11 @@
 """PostgreSQL in which no store can live is refused by name, before anything is written."""
 
 import secrets
+import socket
+import socketserver
 from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Thread
 from types import SimpleNamespace
 from typing import Any, Self
 
@@ -113,6 +117,47 @@ def test_a_pool_in_transaction_mode_is_named(
                 Store(postgresql_url)
     monkeypatch.setattr(server, "_backend", id)
     Store(postgresql_url).close()
+
+
+@contextmanager
+def full_pool(url: str) -> Iterator[str]:
+    """Like a pool of sessions with none free: lets clients connect, and answers no query."""
+    parsed = sql.make_url(url)
+    target = (parsed.host or "127.0.0.1", parsed.port or 5432)
+
+    class Relay(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            with socket.create_connection(target) as database:
+                answer = b""
+                # Until it is ready for a query.
+                while not answer.endswith(b"Z\0\0\0\5I"):
+                    database.sendall(self.request.recv(1 << 16))
+                    answer = database.recv(1 << 16)
+                    self.request.sendall(answer)
+                while self.request.recv(1 << 16):
+                    pass
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Relay) as relay:
+        Thread(target=relay.serve_forever, kwargs={"poll_interval": 0.01}).start()
+        try:
+            own = parsed.set(host="127.0.0.1", port=relay.server_address[1])
+            yield own.render_as_string(hide_password=False)
+        finally:
+            relay.shutdown()
+
+
+def test_a_pool_without_a_free_session_is_named_in_time(
+    postgresql_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It was waited for, at the start without a word, as long as the pool liked: two minutes.
+    monkeypatch.setattr(server, "SECONDS_TO_WAIT", 0.2)
+    with full_pool(postgresql_url) as url:
+        with pytest.raises(StoreError, match="no session in time"):
+            Store(url)
+        database = Database(url)
+        for door in (database.read, database.write):
+            with pytest.raises(StoreError, match="no session in time"), door():
+                pass
 
 
 def test_a_commit_is_durable_whatever_the_database_says(

@@ -23,7 +23,16 @@ from sqlalchemy.exc import (
     SQLAlchemyError,
 )
 
-from loloha.collector.store.server import DURABILITY, must_be_database, must_be_ours, must_suit
+from loloha.collector.store.server import (
+    DURABILITY,
+    NO_SESSION,
+    SECONDS_TO_WAIT,
+    SESSIONS,
+    connect,
+    must_be_database,
+    must_be_ours,
+    must_suit,
+)
 from loloha.collector.store.sidefile import MODULUS, following, must_be_whole, must_belong
 from loloha.errors import ParameterError, StoreError
 
@@ -47,6 +56,7 @@ _CAUSES = (
     ("due to lock timeout", "a lock that another session holds"),
     ("connection refused", "connection refused (does the server run at that host and port?)"),
     ("timeout expired", "no connection in time (see host, port and firewall)"),
+    (NO_SESSION, f"no session in time (a pool has none free, a collector needs up to {SESSIONS})"),
     ("could not translate host", "an unknown host"),
     ("failed to resolve host", "an unknown host"),
     ("no password supplied", "no password where one is needed"),
@@ -58,15 +68,14 @@ _CAUSES = (
     ("permission denied", "permission denied (grant this user the tables)"),
 )
 """Parts of what drivers say at a failure, and the cause in words."""
-_SECONDS_TO_WAIT = 5
 _SECONDS_TO_RUN = 60
 # A collector that is cut off in a commit must not keep the others from its campaigns for longer.
 _SECONDS_BETWEEN_WRITES = 10
 _CONNECTION: dict[str, Any] = {
-    "connect_timeout": _SECONDS_TO_WAIT,
+    "connect_timeout": SECONDS_TO_WAIT,
     # A network that swallows everything is a failure, too.
-    "keepalives_idle": _SECONDS_TO_WAIT,
-    "tcp_user_timeout": 1000 * 2 * _SECONDS_TO_WAIT,
+    "keepalives_idle": SECONDS_TO_WAIT,
+    "tcp_user_timeout": 1000 * 2 * SECONDS_TO_WAIT,
     # Whatever the user's environment says.
     "client_encoding": "utf8",
 }
@@ -183,7 +192,7 @@ class Database:
             # Uploads must not wait for a reader.
             cursor.execute("PRAGMA busy_timeout = 0")
             busy = cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-            cursor.execute(f"PRAGMA busy_timeout = {1000 * _SECONDS_TO_WAIT}")
+            cursor.execute(f"PRAGMA busy_timeout = {1000 * SECONDS_TO_WAIT}")
             cursor.close()
         except sqlite3.Error as error:
             raise StoreError(
@@ -262,12 +271,12 @@ def _engine(url: URL, *, writes: bool) -> Engine:
         "hide_parameters": True,
         "pool_size": 1 if writes else _READERS,
         "max_overflow": 0,
-        "pool_timeout": _SECONDS_TO_WAIT,
+        "pool_timeout": SECONDS_TO_WAIT,
     }
     is_sqlite = url.get_backend_name() == "sqlite"
     if is_sqlite:
         options["poolclass"] = sql.QueuePool
-        options["connect_args"] = {"timeout": _SECONDS_TO_WAIT, "check_same_thread": False}
+        options["connect_args"] = {"timeout": SECONDS_TO_WAIT, "check_same_thread": False}
     else:
         options["pool_pre_ping"] = True
         options["isolation_level"] = "READ COMMITTED" if writes else "REPEATABLE READ"
@@ -283,8 +292,13 @@ def _engine(url: URL, *, writes: bool) -> Engine:
         sql.event.listen(engine, "begin", _begin_writing if writes else _begin_reading)
     else:
         idle = _SECONDS_BETWEEN_WRITES if writes else _SECONDS_TO_RUN
+        sql.event.listen(engine, "do_connect", _connect)
         sql.event.listen(engine, "connect", partial(_set_up_postgresql, idle=idle))
     return engine
+
+
+def _connect(_: Any, __: Any, arguments: Any, options: Any) -> Any:
+    return connect(*arguments, **options)
 
 
 def _set_up_writer(connection: sqlite3.Connection, _: Any) -> None:
@@ -319,7 +333,7 @@ def _set_up_postgresql(connection: Any, _: Any, *, idle: int) -> None:
                     {"name": setting.name, "safe": setting.safe, "losing": setting.losing},
                 )
         for name, seconds in (
-            ("lock_timeout", _SECONDS_TO_WAIT),
+            ("lock_timeout", SECONDS_TO_WAIT),
             ("statement_timeout", _SECONDS_TO_RUN),
             ("idle_in_transaction_session_timeout", idle),
         ):

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterable
 from contextlib import closing, suppress
 from pathlib import Path
+from selectors import EVENT_READ, DefaultSelector
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
@@ -27,6 +28,11 @@ FOREIGN = "one that belongs to another program; give loloha a database (or schem
 _log = logging.getLogger(__name__)
 
 OLDEST = 12
+SECONDS_TO_WAIT = 5
+NO_SESSION = "no session in time"
+SESSIONS = 15
+"""The most that a collector has: readers, the one that writes, the one that leads, those of four
+processes, and one that erases."""
 
 
 def is_foreign(taken: Iterable[str]) -> bool:
@@ -110,17 +116,32 @@ SELECT current_setting('server_encoding'), pg_is_in_recovery(),
 """
 
 
-def must_suit(url: URL, options: dict[str, Any], *, accept_losses: bool) -> None:
-    """Refuse a database in which a store cannot live, or could lose what was acknowledged."""
+def connect(*arguments: Any, **options: Any) -> Any:
+    """Connect, and have a session within `SECONDS_TO_WAIT`."""
+    # A pool of sessions lets whoever comes connect, and their first query wait for minutes.
     import psycopg
 
+    connection = psycopg.connect(*arguments, **options)
+    connection.pgconn.send_query(b"")
+    with DefaultSelector() as selector:
+        selector.register(connection.pgconn.socket, EVENT_READ)
+        if not selector.select(SECONDS_TO_WAIT):
+            connection.close()
+            raise psycopg.OperationalError(NO_SESSION)
+    while connection.pgconn.get_result() is not None:
+        pass
+    return connection
+
+
+def must_suit(url: URL, options: dict[str, Any], *, accept_losses: bool) -> None:
+    """Refuse a database in which a store cannot live, or could lose what was acknowledged."""
     keywords = url.translate_connect_args(username="user", database="dbname")
     asked = {**url.query, **keywords, **options}
-    with psycopg.connect(**asked, autocommit=True) as connection:
+    with connect(**asked, autocommit=True) as connection:
         cause = _cause(connection, accept_losses)
         if cause is None and connection.info.backend_pid != _backend(connection):
             # Not the server itself has answered. Whoever keeps sessions apart is as good.
-            with psycopg.connect(**asked, autocommit=True) as other:
+            with connect(**asked, autocommit=True) as other:
                 first, between, second = _backend(connection), _backend(other), _backend(connection)
                 if first == between or first != second:
                     cause = (
