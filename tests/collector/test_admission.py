@@ -17,6 +17,7 @@ from loloha.campaign import Labels
 from loloha.collector import admission, joint_upload, result_document
 from loloha.collector.admin.form_guard import FORM, LARGEST_FORM, LOGIN, PLAIN
 from loloha.collector.admission import (
+    LARGEST_UNREAD,
     MEDIA,
     MOST_HEADER_BYTES,
     TOGETHER,
@@ -85,7 +86,19 @@ def flat(routes: Any) -> Iterator[Any]:
         yield from flat(inner.routes) if inner else [route]
 
 
-def faults(app: Any, context: Any, ways: list[tuple[str, str]]) -> list[str]:
+def reading(app: Application) -> set[tuple[str, str]]:
+    """Ways in that take a body, as the document of the routes says."""
+    return {
+        (method.upper(), path.format(fingerprint=campaign().fingerprint, name="x"))
+        for path, calls in app.openapi()["paths"].items()
+        for method, call in calls.items()
+        if "requestBody" in call
+    }
+
+
+def faults(
+    app: Any, context: Any, ways: list[tuple[str, str]], bodies: set[tuple[str, str]]
+) -> list[str]:
     """What a way in lets through that it must not, for each way in and guard."""
 
     async def look() -> list[str]:
@@ -123,9 +136,12 @@ def faults(app: Any, context: Any, ways: list[tuple[str, str]]) -> list[str]:
             for packing in ("br", "gzip, gzip", "x"):
                 await must(415, packing, *way, b"{}", **good, content_encoding=packing)
             await must(413, "size", *way, b"{}", **good, content_length="9" * 12)
+            reads = way in bodies
+            if not reads:
+                await must(413, "unread", *way, b" " * (LARGEST_UNREAD + 1), **good)
             with context.rate.spent("192.0.2.1", but=1):
                 largest = b" " * (2 * admission.BYTES_A_REQUEST)
-                await must(429, "bytes before decoding", *way, largest, **good)
+                await must(429 if reads else 413, "bytes before decoding", *way, largest, **good)
             if path != TOGETHER:
                 await must(401, "token", *way, b"{}", **JSON_NAMES)
                 await must(403, "token", *way, b"{}", **JSON_NAMES, **token)
@@ -214,7 +230,9 @@ def test_every_route_passes_every_guard(guarded: Application) -> None:
     ways = list(ways_in(guarded))
     assert len(ways) > 15
     assert {method for method, _ in ways} >= {"GET", "POST", "HEAD"}
-    assert faults(guarded, guarded.state.context, ways) == []
+    bodies = reading(guarded)
+    assert 4 < len(bodies) < sum(method in ("POST", "PUT", "DELETE") for method, _ in ways)
+    assert faults(guarded, guarded.state.context, ways, bodies) == []
 
 
 def test_the_page_names_every_call_and_no_other(guarded: Application) -> None:
@@ -267,7 +285,7 @@ def test_a_route_that_is_planted_tomorrow_passes_them_too(guarded: Application) 
     for path in paths:
         guarded.add_api_route(path, planted, methods=["POST", "PUT"])
     ways = [(method, path) for path in paths for method in ("POST", "PUT")]
-    assert faults(guarded, guarded.state.context, ways) == []
+    assert faults(guarded, guarded.state.context, ways, set()) == []
     asked = Asked(
         guarded, "POST", paths[0], b"{}", **JSON_NAMES, authorization=f"Bearer {ADMIN_KEY}"
     )
@@ -279,7 +297,8 @@ def test_a_guard_that_is_left_out_is_missed(guarded: Application, which: int) ->
     chain = guarded.state.admission
     ways = list({method: (method, path) for method, path in ways_in(guarded)}.values())
     chain.guards = chain.guards[:which] + chain.guards[which + 1 :]
-    assert faults(guarded, guarded.state.context, ways)
+    bodies = reading(guarded)
+    assert faults(guarded, guarded.state.context, ways, bodies)
 
 
 def test_a_way_past_the_chain_is_seen(guarded: Application) -> None:
@@ -291,7 +310,7 @@ def test_a_way_past_the_chain_is_seen(guarded: Application) -> None:
     ways = [("POST", "/v1/reports")]
     with pytest.raises(KeyError):
         # It does not even find its body.
-        faults(beside, guarded.state.context, ways)
+        faults(beside, guarded.state.context, ways, set(ways))
 
 
 # -- pages of others

@@ -46,6 +46,8 @@ MEDIA = tuple(READERS)
 """Types of bodies: no page of another site can send one of them without asking first."""
 TOGETHER = "/v1/reports"
 LARGEST_TOGETHER = 1 << 20
+LARGEST_UNREAD = 1 << 10
+"""Bytes of a body that its route does not read."""
 LIVE, READY = "/livez", ("/readyz", "/healthz")
 """Whether a new start would help; whether reports can be counted."""
 HEALTH = (LIVE, *READY)
@@ -130,11 +132,14 @@ class Admission:
                 # The name under which the request is counted, and what answers it.
                 admitted.scope["route"], admitted.answer = quick
                 return
-        if not _is_there(self._routes, admitted.scope):
+        route = _match(self._routes, admitted.scope)
+        if route is None:
             allowed = allow(self._routes, admitted.scope)
             if not allowed["Allow"]:
                 raise Problem(404, "Not Found")
             raise Problem(405, "Method Not Allowed", headers=allowed)
+        # A route that reads a body says in the document of the routes which.
+        admitted.takes_body = "requestBody" in (getattr(route, "openapi_extra", None) or {})
 
     def _require_origin(self, admitted: Admitted) -> None:
         """Take nothing from the pages of others: browsers name the page that sends."""
@@ -178,6 +183,8 @@ class Admission:
         largest = LARGEST_TOGETHER if admitted.path == TOGETHER else settings.largest_body
         if admitted.is_page:
             largest = LARGEST_FORM
+        elif not admitted.takes_body:
+            largest = LARGEST_UNREAD
         await self._context.bodies.read(admitted, receive, largest)
         packed = UNPACKS_TO if admitted.packing else 1
         admitted.charged = len(admitted.body) * packed / BYTES_A_REQUEST
@@ -188,12 +195,17 @@ class Admission:
 
 def allow(routes: Sequence[Any], scope: Scope) -> dict[str, str]:
     """The header of an answer 405 (RFC 9110, 15.5.6): the methods that the path has."""
-    there = (each for each in METHODS if _is_there(routes, {**scope, "method": each}))
+    there = (each for each in METHODS if _match(routes, {**scope, "method": each}))
     return {"Allow": ", ".join(there)}
 
 
-def _is_there(routes: Sequence[Any], scope: Scope) -> bool:
-    return any(route.matches(scope)[0] is Match.FULL for route in routes)
+def _match(routes: Sequence[Any], scope: Scope) -> Any:
+    for route in routes:
+        if route.matches(scope)[0] is Match.FULL:
+            # Some releases of the framework keep the routes of a router together.
+            inner = getattr(route, "original_router", None)
+            return route if inner is None else _match(inner.routes, scope)
+    return None
 
 
 def require_short_headers(admitted: Admitted) -> None:

@@ -57,6 +57,8 @@ class Admitted:
     body : bytes
     charged : float
         Requests that its body was charged as.
+    takes_body : bool
+        Whether its route reads a body.
     form : dict of str to str
         Its body, if it is a form.
     session, cookie : AdminSession or None, str
@@ -67,7 +69,8 @@ class Admitted:
 
     __slots__ = (
         "address", "answer", "body", "charged", "cookie", "form", "headers", "hold", "is_page",
-        "media", "method", "packing", "path", "scope", "session", "stored", "writes",
+        "media", "method", "packing", "path", "scope", "session", "stored",
+        "takes_body", "writes",
     )  # fmt: skip
 
     stored: StoredCampaign
@@ -82,6 +85,7 @@ class Admitted:
         self.is_page = self.path.startswith(PAGES)
         self.media = _media(self.headers.get(b"content-type", b""))
         self.packing = self.text(b"content-encoding").strip().lower()
+        self.takes_body = True
         self.body = b""
         self.charged = 0.0
         self.hold: Hold | None = None
