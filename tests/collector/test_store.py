@@ -427,7 +427,7 @@ def test_a_full_disk_leaves_nothing_half_applied_and_passes(sqlite_url: str) -> 
 def test_a_locked_database_is_an_error_that_passes(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("loloha.collector.store.database._SECONDS_TO_WAIT", 0.1)
+    monkeypatch.setattr("loloha.collector.store.server.SECONDS_TO_WAIT", 0.1)
     store = Store(sqlite_url)
     entry = entry_of(store)
     sent = messages(entry.campaign, clients(entry.campaign, 5), 0)

@@ -170,7 +170,7 @@ def test_a_held_lock_is_answered_by_503_and_passes(
     postgresql_url: str, clock: Clock, one: Campaign, monkeypatch: pytest.MonkeyPatch, lock: str
 ) -> None:
     # A held row lock hung uploads for ever, and health said 200.
-    monkeypatch.setattr("loloha.collector.store.database._SECONDS_TO_WAIT", 1)
+    monkeypatch.setattr("loloha.collector.store.server.SECONDS_TO_WAIT", 1)
     settings = Settings(store=postgresql_url, admin_key=ADMIN_KEY, rate_limit="")
     engine = sql.create_engine(postgresql_url)
     with Served(settings, clock) as url:
@@ -192,7 +192,7 @@ def test_a_held_lock_is_answered_by_503_and_passes(
 def test_a_commit_that_hangs_shows_in_health_meanwhile(
     postgresql_url: str, clock: Clock, one: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("loloha.collector.store.database._SECONDS_TO_WAIT", 4)
+    monkeypatch.setattr("loloha.collector.store.server.SECONDS_TO_WAIT", 4)
     monkeypatch.setattr("loloha.collector.commit.HANGING_SECONDS", 0.5)
     settings = Settings(store=postgresql_url, admin_key=ADMIN_KEY, rate_limit="")
     engine = sql.create_engine(postgresql_url)

@@ -178,7 +178,7 @@ def test_clients_that_hang_up_harm_nobody(sqlite_url: str, clock: Clock) -> None
 def test_a_locked_database_answers_503_and_recovers(
     sqlite_url: str, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("loloha.collector.store.database._SECONDS_TO_WAIT", 0.2)
+    monkeypatch.setattr("loloha.collector.store.server.SECONDS_TO_WAIT", 0.2)
     one = campaign()
     with Served(Settings(store=sqlite_url, admin_key=ADMIN_KEY), clock) as url:
         path = create(url, one)

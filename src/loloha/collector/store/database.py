@@ -23,16 +23,7 @@ from sqlalchemy.exc import (
     SQLAlchemyError,
 )
 
-from loloha.collector.store.server import (
-    DURABILITY,
-    NO_SESSION,
-    SECONDS_TO_WAIT,
-    SESSIONS,
-    connect,
-    must_be_database,
-    must_be_ours,
-    must_suit,
-)
+from loloha.collector.store import server
 from loloha.collector.store.sidefile import MODULUS, following, must_be_whole, must_belong
 from loloha.errors import ParameterError, StoreError
 
@@ -56,7 +47,10 @@ _CAUSES = (
     ("due to lock timeout", "a lock that another session holds"),
     ("connection refused", "connection refused (does the server run at that host and port?)"),
     ("timeout expired", "no connection in time (see host, port and firewall)"),
-    (NO_SESSION, f"no session in time (a pool has none free, a collector needs up to {SESSIONS})"),
+    (
+        server.NO_SESSION,
+        f"no session in time (a pool has none free, a collector needs up to {server.SESSIONS})",
+    ),
     ("could not translate host", "an unknown host"),
     ("failed to resolve host", "an unknown host"),
     ("no password supplied", "no password where one is needed"),
@@ -72,10 +66,10 @@ _SECONDS_TO_RUN = 60
 # A collector that is cut off in a commit must not keep the others from its campaigns for longer.
 _SECONDS_BETWEEN_WRITES = 10
 _CONNECTION: dict[str, Any] = {
-    "connect_timeout": SECONDS_TO_WAIT,
+    "connect_timeout": server.SECONDS_TO_WAIT,
     # A network that swallows everything is a failure, too.
-    "keepalives_idle": SECONDS_TO_WAIT,
-    "tcp_user_timeout": 1000 * 2 * SECONDS_TO_WAIT,
+    "keepalives_idle": server.SECONDS_TO_WAIT,
+    "tcp_user_timeout": 1000 * 2 * server.SECONDS_TO_WAIT,
     # Whatever the user's environment says.
     "client_encoding": "utf8",
 }
@@ -107,9 +101,9 @@ class Database:
                     "store must be in an existing folder; make the folder, or correct the path"
                 )
             if not is_ready:
-                must_be_database(path)
+                server.must_be_database(path)
                 must_belong(path)
-                must_be_ours(path)
+                server.must_be_ours(path)
                 must_be_whole(path)
                 # Make a file that only the owner can read, where there is none.
                 with suppress(OSError):
@@ -124,7 +118,7 @@ class Database:
         """Refuse a server's database in which no store can live; see `server.must_suit`."""
         if self.dialect == "postgresql":
             with translated():
-                must_suit(self.url, _CONNECTION, accept_losses=accept_losses)
+                server.must_suit(self.url, _CONNECTION, accept_losses=accept_losses)
 
     def make_private(self) -> None:
         """See that only the owner can read the file, and SQLite's files beside it."""
@@ -192,7 +186,7 @@ class Database:
             # Uploads must not wait for a reader.
             cursor.execute("PRAGMA busy_timeout = 0")
             busy = cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-            cursor.execute(f"PRAGMA busy_timeout = {1000 * SECONDS_TO_WAIT}")
+            cursor.execute(f"PRAGMA busy_timeout = {1000 * server.SECONDS_TO_WAIT}")
             cursor.close()
         except sqlite3.Error as error:
             raise StoreError(
@@ -271,12 +265,12 @@ def _engine(url: URL, *, writes: bool) -> Engine:
         "hide_parameters": True,
         "pool_size": 1 if writes else _READERS,
         "max_overflow": 0,
-        "pool_timeout": SECONDS_TO_WAIT,
+        "pool_timeout": server.SECONDS_TO_WAIT,
     }
     is_sqlite = url.get_backend_name() == "sqlite"
     if is_sqlite:
         options["poolclass"] = sql.QueuePool
-        options["connect_args"] = {"timeout": SECONDS_TO_WAIT, "check_same_thread": False}
+        options["connect_args"] = {"timeout": server.SECONDS_TO_WAIT, "check_same_thread": False}
     else:
         options["pool_pre_ping"] = True
         options["isolation_level"] = "READ COMMITTED" if writes else "REPEATABLE READ"
@@ -298,7 +292,7 @@ def _engine(url: URL, *, writes: bool) -> Engine:
 
 
 def _connect(_: Any, __: Any, arguments: Any, options: Any) -> Any:
-    return connect(*arguments, **options)
+    return server.connect(*arguments, **options)
 
 
 def _set_up_writer(connection: sqlite3.Connection, _: Any) -> None:
@@ -325,7 +319,7 @@ def _set_up_postgresql(connection: Any, _: Any, *, idle: int) -> None:
     # An upload that waits is sent again.
     with connection.cursor() as cursor:
         # Whatever the server, the database or the user has.
-        for setting in DURABILITY:
+        for setting in server.DURABILITY:
             if setting.of_session:
                 cursor.execute(
                     "SELECT set_config(%(name)s, %(safe)s, false) "
@@ -333,7 +327,7 @@ def _set_up_postgresql(connection: Any, _: Any, *, idle: int) -> None:
                     {"name": setting.name, "safe": setting.safe, "losing": setting.losing},
                 )
         for name, seconds in (
-            ("lock_timeout", SECONDS_TO_WAIT),
+            ("lock_timeout", server.SECONDS_TO_WAIT),
             ("statement_timeout", _SECONDS_TO_RUN),
             ("idle_in_transaction_session_timeout", idle),
         ):
