@@ -1,6 +1,7 @@
 """What a plan says follows its numbers: each sentence on both sides of where it begins to hold."""
 
 import math
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -69,7 +70,7 @@ def test_joint_responses_have_a_price_where_it_is_above_eps_inf() -> None:
     [
         (0.05, 0.05, None, None),
         (0.05, 0.1, "all values at once", "4000"),
-        (0.055, 0.1, "one value", "1200"),
+        (0.055, 0.1, "one value", "1300"),
         (0.1, 0.05, "one value", "4000"),
     ],
 )
@@ -84,6 +85,19 @@ def test_noise_hides_what_its_error_exceeds(
         assert f"error of {what}," in text
         assert f"About {needed} reports" in text
         assert "95 %" in text
+
+
+@pytest.mark.parametrize("n", [1, 1000, 9_999, 10_000, 123_456])
+@pytest.mark.parametrize("more", [1e-9, 1e-4, 0.01, 0.3])
+def test_figures_stand_on_the_side_of_which_they_are_told(n: int, more: float) -> None:
+    # "About 1000 reports would bring this error down", said of 1000 reports.
+    text = reason.warning(row(error_one=(1 + more) / 20, error_all=0.05), n, 0.95)
+    assert text is not None
+    needed = re.search(r"About ([\d ]+) reports", text)
+    error, average = re.findall(r"([\d.]+) %(?:, is above|\. Before)", text)
+    assert needed is not None
+    assert int(needed[1].replace(" ", "")) > n
+    assert float(error) > float(average)
 
 
 def test_the_true_frequencies_spread_at_most_as_if_one_held_everything() -> None:

@@ -6,7 +6,7 @@ import math
 
 from loloha.planning.prospect import REPORTS_OF_A_CHANGE, Prospect
 from loloha.privacy.plain_words import MEAN_OVER_KEYS, exchanged
-from loloha.privacy.rounded import about, frequency, loss, percent
+from loloha.privacy.rounded import about, at_least, in_order, loss, percent
 
 
 def users_of_a_key(row: Prospect) -> str | None:
@@ -69,10 +69,11 @@ def warning(row: Prospect, n: int, level: float) -> str | None:
             f"Before any projection {always} where the true frequencies spread by less than "
             f"{percent(row.uniform_below)} (standard deviation over the values)"
         )
-    needed = about(math.ceil(n * (error / average) ** 2))
+    needed = at_least(n * (error / average) ** 2)
+    larger, least = in_order(error, average)
     return (
-        f"With n = {n} the {100 * level:g} % error of {what}, {frequency(error)}, is above the "
-        f"average frequency 1/{bins} = {percent(average)}. {beaten}; where few values hold most "
+        f"With n = {n} the {100 * level:g} % error of {what}, {larger}, is above the "
+        f"average frequency 1/{bins} = {least}. {beaten}; where few values hold most "
         "users, estimates projected to shares (project_simplex) can be nearer all the same. "
         f"{_still_visible(row, level)} About {needed} reports a round would bring this error down "
         "to the average frequency."

@@ -48,6 +48,26 @@ def about(number: float, digits: int = 2) -> str:
     )
 
 
+def at_least(number: float) -> str:
+    """A count that is needed, to two digits and never fewer."""
+    if not math.isfinite(number):
+        return about(number)
+    step = 10.0 ** max(math.floor(math.log10(number)) - 1, 0)
+    least = step * math.ceil(number / step)
+    return f"{least:.0f}" if least < 10 else about(least)
+
+
+def in_order(larger: float, smaller: float) -> tuple[str, str]:
+    """Two shares in percent, with as many digits as show which is larger."""
+    if larger > 1:
+        return frequency(larger), percent(smaller)
+    for most in range(3, 17):
+        above, below = (f"{100 * share:.{most}g}" for share in (larger, smaller))
+        if float(above) > float(below):
+            break
+    return f"{above} %", f"{below} %"
+
+
 def loss(eps: float) -> str:
     """A privacy loss; that nothing bounds it."""
     if math.isinf(eps):
