@@ -40,7 +40,7 @@ OPTIONS = {
         "acknowledged.",
     ),
     "accept_weak_privacy": Option(bool, "Create the campaign although its privacy is weak."),
-    "address": Option(str, "Address of a campaign, https://HOST/v1/campaigns/FINGERPRINT.", "URL"),
+    "address": Option(str, "A campaign: https://HOST/v1/campaigns/FINGERPRINT.", "URL"),
     "all_values": Option(bool, "The wanted error is that of all values at once.", panel=BACKWARDS),
     "alpha": Option(float, "eps_1 / eps_inf."),
     "append_only": Option(
@@ -67,9 +67,7 @@ OPTIONS = {
     "bins": Option(int, "Equal parts of --range.", panel=VALUES),
     "cache": Option(Path, "Folder for downloads; else LOLOHA_CACHE, else the user's cache.", "DIR"),
     "campaign": Option(
-        str,
-        "Address of a campaign, https://HOST/v1/campaigns/FINGERPRINT, or a file of its document.",
-        "URL|FILE",
+        str, "A campaign: https://HOST/v1/campaigns/FINGERPRINT, or its document.", "URL|FILE"
     ),
     "collector": Option(str, "Address of a collector, https://HOST.", "COLLECTOR"),
     "command": Option(str, "A program and its arguments, quoted as one."),
