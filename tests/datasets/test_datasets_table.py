@@ -215,6 +215,46 @@ def test_numbered_rounds_of_a_csv_are_sorted_as_numbers(tmp_path: Path) -> None:
     assert cells(data) == [["b", "a"]]
 
 
+@pytest.mark.parametrize(
+    ("rounds", "gaps"),
+    [
+        (["2026-01-05", "2026-01-12", "2026-01-26", "2026-02-02"], 1),
+        (["2026-01-05", "2026-01-12", "2026-01-19"], 0),
+        (["2026-01-01", "2026-02-01", "2026-03-01"], 0),
+        (["2025-11", "2025-12", "2026-03"], 1),
+        (["2026-01-05 08:00", "2026-01-05 09:00", "2026-01-05 11:00", "2026-01-05 14:00"], 2),
+        ([datetime.date(2023, 1, 1), datetime.date(2024, 1, 1), datetime.date(2026, 1, 1)], 1),
+        ([1, 2, 5], 1),
+        ([20260130, 20260131, 20260201], 0),
+        ([202611, 202612, 202701], 0),
+        (["2026-W01", "2026-W02", "2026-W05"], 1),
+        (["before", "after"], 0),
+        ([7], 0),
+    ],
+)
+@pytest.mark.parametrize("layout", ["long", "wide"])
+def test_rounds_that_seem_to_be_missing_are_counted(
+    rounds: list[Any], gaps: int, layout: str
+) -> None:
+    values = ["a", "b", "a", "b"][: len(rounds)]
+    table: dict[str, list[Any]] = {str(each): ["a", "b"] for each in rounds}
+    if layout == "long":
+        table = {"user": [0] * len(rounds), "round": rounds, "value": values}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        datasets.table(pa.table(table), domain=["a", "b"], layout=layout)
+    said = [text for each in caught if "steps between" in (text := str(each.message))]
+    assert len(said) == (gaps > 0)
+    assert all(f"{gaps} of {len(rounds) - 1} steps" in text for text in said)
+
+
+def test_a_missing_round_that_is_added_blank_is_a_round_without_reports() -> None:
+    rounds = ["2026-01-05", "2026-01-12", "2026-01-19", "2026-01-26"]
+    table = {"user": [0] * 4, "round": rounds, "value": ["a", None, "a", "b"]}
+    data = datasets.table(pa.table(table), domain=["a", "b"])
+    assert data.reports.tolist() == [1, 0, 1, 1]
+
+
 def test_a_report_given_twice_counts_once_and_a_gap_contradicts_nothing() -> None:
     table = {"user": [0, 0, 0, 1], "round": [0, 0, 0, 0], "value": ["a", None, "a", "b"]}
     assert cells(study(pa.table(table))) == [["a"], ["b"]]

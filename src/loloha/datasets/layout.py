@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Hashable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from loloha.datasets.label import GAPS, Indices, encode, sort_labels, typed
 from loloha.datasets.source import TableColumns
 from loloha.errors import ParameterError
 
+MONTH = re.compile("^([0-9]{4})-?(0[1-9]|1[0-2])$")
 LARGEST_MATRIX = 1 << 31
 MIDNIGHT = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})[ T]00:00:00(?:\.0+)?")
 
@@ -83,6 +86,28 @@ def round_names(names: Sequence[str]) -> list[str]:
     """Names of the rounds of a wide table: days that pandas wrote as midnights are days."""
     days = [MIDNIGHT.fullmatch(name) for name in names]
     return [day[1] for day in days if day] if all(days) else list(names)
+
+
+def longer_steps(rounds: Sequence[Hashable]) -> int:
+    """How many steps between numbered or dated rounds are longer than the shortest, by half."""
+    places = [_place(label) for label in rounds]
+    if any(place is None for place in places):
+        return 0
+    steps = np.diff(np.array(places, dtype=np.float64))
+    # Months and years are of different lengths.
+    return int(np.count_nonzero(steps >= 1.5 * steps.min())) if (steps > 0).any() else 0
+
+
+def _place(label: Hashable) -> float | None:
+    """Where a round lies in time, by its date or its number; None if it says neither."""
+    text = str(label)
+    with suppress(ValueError):
+        # Days and months may be written as numbers, too: 20260105, 202601.
+        day = MONTH.sub(r"\1-\2-01", text)
+        return datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp()
+    with suppress(ValueError):
+        return float(text)
+    return None
 
 
 def _long_roles(names: list[str], asked: dict[str, str | None]) -> Roles:

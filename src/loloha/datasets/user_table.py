@@ -28,7 +28,14 @@ from loloha.datasets.label import (
     sort_labels,
 )
 from loloha.datasets.label_list import Domain, read_domain
-from loloha.datasets.layout import arrange, choose_roles, few, number_users, round_names
+from loloha.datasets.layout import (
+    arrange,
+    choose_roles,
+    few,
+    longer_steps,
+    number_users,
+    round_names,
+)
 from loloha.datasets.source import read_columns
 from loloha.errors import DomainError
 from loloha.server.frame import BACKENDS
@@ -100,7 +107,7 @@ def table(
     PrivacyWarning
         If the domain is read off the data.
     UserWarning
-        If labels that were read off the data look like gaps or times.
+        If labels that were read off the data look like gaps or times; if rounds seem to be missing.
 
     Notes
     -----
@@ -166,6 +173,13 @@ def table(
                 UserWarning,
                 stacklevel=2,
             )
+    if gaps := longer_steps(rounds):
+        warnings.warn(
+            f"rounds seem to be missing in {gaps} of {len(rounds) - 1} steps between them, which are "
+            "longer than the shortest and count as one each: add those rounds, with blank values",
+            UserWarning,
+            stacklevel=2,
+        )
     title = name or (Path(source).stem if isinstance(source, (str, Path)) else "table")
     provenance = (
         f"User table {title!r}, domain {'given' if is_public else 'read off the data'} "
