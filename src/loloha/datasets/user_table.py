@@ -175,8 +175,8 @@ def table(
             )
     if gaps := longer_steps(rounds):
         warnings.warn(
-            f"rounds seem to be missing in {gaps} of {len(rounds) - 1} steps between them, which are "
-            "longer than the shortest and count as one each: add those rounds, with blank values",
+            f"rounds seem to be missing in {gaps} of {len(rounds) - 1} steps between them, which "
+            "are longer than the shortest and count as one each: add them, with blank values",
             UserWarning,
             stacklevel=2,
         )
