@@ -11,6 +11,7 @@ pytest.importorskip("fastapi", reason="the collector's extra is not installed")
 
 from browsing import Site
 from dashboards import (
+    K,
     Open,
     drawn,
     empty,
@@ -143,7 +144,11 @@ def test_numbers_are_lines_of_mean_and_quantiles(visit: Open, site: Site) -> Non
     # Shares of users with at least a value are no frequencies of values.
     for panel in ("map", "lines"):
         assert page.locator(f"#{panel}").is_hidden()
-    assert "the share of users" in page.locator("#round-lead").text_content()
+    # Some 26 users drew each threshold: no bar is shown, hence no axis.
+    assert "are suppressed of 23 thresholds" in page.locator("#round-lead").text_content()
+    assert "Each bar" not in page.locator("#round-lead").text_content()
+    assert page.locator("#round-chart").is_hidden()
+    assert page.locator("[data-picture=round-chart]").is_hidden()
     assert visit(frequent()).locator("#numbers").is_hidden()
 
 
@@ -251,8 +256,9 @@ def test_rounds_are_estimated_together_unless_raw_numbers_are_asked_for(
     until(page, "document.querySelector('#lines-chart').data.length === 10")
 
 
-def test_alarms_are_told_listed_and_marked(visit: Open, site: Site) -> None:
-    value = site.get(path(frequent()) + "/smoothed?newest=100&top=1")["value"][0]
+@pytest.mark.parametrize("value", [0, K - 1])
+def test_alarms_are_told_listed_and_marked(visit: Open, site: Site, value: int) -> None:
+    """Of a value that is drawn anyhow, and of the rarest one, of which the series tells nothing."""
     event = {
         "event": "e", "campaign": frequent().fingerprint, "name": "Pages", "round": 4,
         "start": "2026-01-01T04:00:00Z", "rule": {},
@@ -275,6 +281,17 @@ def test_alarms_are_told_listed_and_marked(visit: Open, site: Site) -> None:
         if one.get("marker", {}).get("symbol") == "circle-open"
     ]
     assert ring["x"] == [4]
+    names = [one.get("name") for one in drawn(page, "lines-chart") if one.get("name")]
+    assert len(names) == (6 if value else 5)
+    assert (f"/page/{value:02d}" in names, names[0]) == (True, "/page/00")
+    # No column is cut off, however long a label is.
+    page.evaluate(
+        "document.querySelector('#alarms-table td:nth-child(3)').textContent = 'a'.repeat(48)"
+    )
+    assert page.evaluate(
+        "(({ scrollWidth, clientWidth }) => scrollWidth <= clientWidth)"
+        "(document.querySelector('#alarms-table .scroll'))"
+    )
 
 
 @pytest.mark.parametrize("smoothed", ["true", "false"])

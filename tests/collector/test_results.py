@@ -353,6 +353,28 @@ def test_a_round_of_which_no_value_is_reached_enough_has_no_numbers(serve: Any) 
     assert client.get(f"{path}/series", params={"top": 2}).json()["estimate"] == [[None, None]]
 
 
+def test_rounds_of_which_no_value_is_shown_first_and_last_are_null(
+    serve: Any, clock: Clock
+) -> None:
+    """Rounds together begin and end with those that say something; none takes another's row."""
+    protocol = loloha.DBitFlipPM(k=5, eps_inf=2.0, b=5, d=1)
+    client, one = serve(), campaign(protocol=protocol)
+    path = created(client, one, terms={"minimum_cohort": 20})
+    for round, users in enumerate((30, 200, 250, 30)):
+        clock.now = START + round * HOUR + 60
+        fill(client, path, one, users, round)
+    single = client.get(f"{path}/series").json()
+    together = client.get(f"{path}/smoothed").json()
+    assert together["round"] == [0, 1, 2, 3]
+    for row in (1, 2):
+        assert together["unbiased"][row] == pytest.approx(single["estimate"][row])
+        assert sum(together["estimate"][row]) == pytest.approx(1)
+    for row in (0, 3):
+        assert single["estimate"][row] == [None] * 5
+        assert not any(np.ravel([together[name][row] for name in ("estimate", "upper")]))
+    assert together["n"] == [30, 200, 250, 30]
+
+
 # -- numbers
 
 

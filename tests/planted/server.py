@@ -6,6 +6,20 @@ NUMBER = "server/test_number.py"
 
 SERVER = [
     Mutant(
+        "a series goes on as a forecast after the last round that is shown",
+        "server/observations.py",
+        "int(rows[-1]) + 1",
+        "None",
+        "server/test_series.py -k no_forecast",
+    ),
+    Mutant(
+        "a series without a first round is laid on the rounds from the first on",
+        "collector/smoothed.py",
+        "enumerate(smoothed.rounds)",
+        "enumerate(round.number for round in shown)",
+        "collector/test_results.py -k no_value_is_shown_first",
+    ),
+    Mutant(
         "rounds that miss users share the memo noise of those who were there",
         "server/observations.py",
         "np.maximum(self.n, 1)[:, None] / self.population",

@@ -7,7 +7,7 @@ export function showAlarms({ rules, alarms }) {
   show("alarms", rules.length > 0 || alarms.length > 0);
   const stated = rules.map((rule) => rule.meaning).join("; ");
   const said = stated ? `Each round is tried once it takes no more reports: ${stated}.` : "No rule is set any more.";
-  say("alarms-lead", alarms.length ? `${said} Rings in the lines above mark them.` : `${said} None so far.`);
+  say("alarms-lead", alarms.length ? `${said} Rings mark them where their values are drawn above.` : `${said} None so far.`);
   fillTable("alarms-table", {
     caption: "Newest alarms",
     head: ["Round", "Began", "Value", "Estimate, by itself", "Standard deviations from what was expected"],

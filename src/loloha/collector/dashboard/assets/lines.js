@@ -31,7 +31,7 @@ export function showLines({ campaign, drawn, alarms, choice, remove, address }) 
   byId("chosen").replaceChildren(...chips);
   const summary = choice.values
     ? "The values you chose. Each band holds the true frequency of its round in 95 of 100 cases."
-    : "The most frequent values of the rounds above. A band holds the true frequency of a value named beforehand in 95 of 100 cases; of values that noise has lifted to the top, less often.";
+    : "The most frequent values of the rounds above, and those that alarmed last. A band holds the true frequency of a value named beforehand in 95 of 100 cases; of values that noise has lifted to the top, less often.";
   const shared = " Rounds share noise, because answers are memoised: errors do not average out over them.";
   const single = campaign.protocol.eps_inf === undefined ? "" : shared;
   const panels = ` Each device reports in one round of ${count(every)}: `;

@@ -13,10 +13,9 @@ import { byId, make, say, show, tiles } from "./page.js";
 import { showPeople } from "./people.js";
 import { showPrivacy } from "./privacy.js";
 import { MOST_SHOWN, showRound } from "./round.js";
-import { byFrequency, isEmpty } from "./series.js";
+import { isEmpty, usualValues } from "./series.js";
 
 const POLL = 5000;
-const FEW_LINES = 5;
 
 let choice = read();
 let model = {};
@@ -96,7 +95,8 @@ async function fetchCampaign(campaign, late) {
   model.panels = rounds.panels;
   once("people", [rounds, theme()], () => showPeople(model));
   showSeries(path, series);
-  const [single, estimates, alarms] = await Promise.all([fetchSingle(path, series), fetchRound(path), get(`${path}/alarms`)]);
+  const asked = get(`${path}/alarms`);
+  const [single, estimates, alarms] = await Promise.all([asked.then((told) => fetchSingle(path, series, told)), fetchRound(path), asked]);
   if (late()) return;
   model.alarms = alarms;
   once("alarms", [alarms], () => showAlarms(alarms));
@@ -154,9 +154,9 @@ async function fetchTogether(path, single) {
 }
 
 // The series that holds the values to draw, and their columns in it.
-async function fetchSingle(path, series) {
-  const { values, newest } = choice;
-  if (values === null) return { data: series, columns: byFrequency(series).slice(0, FEW_LINES) };
+async function fetchSingle(path, series, alarms) {
+  const { newest } = choice;
+  const values = choice.values ?? usualValues(series, alarms);
   const within = values.filter((value) => value < model.campaign.bins).slice(0, MOST_LINES);
   let data = series;
   if (!within.every((value) => series.value.includes(value))) {

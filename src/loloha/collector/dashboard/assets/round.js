@@ -25,7 +25,10 @@ export function showRound({ campaign, rounds, estimates, choice, path }) {
     return;
   }
   const shown = pick(estimates, choice);
-  draw("round-chart", figure(estimates, shown, choice));
+  // Without a bar an axis would say nothing.
+  document.querySelector("[data-picture=round-chart]").hidden = hasNoBar(estimates);
+  if (hasNoBar(estimates)) clear("round-chart");
+  else draw("round-chart", figure(estimates, shown, choice));
   const extra = choice.projected ? ["Projected"] : [];
   fillTable("round-table", {
     caption: `Estimates of round ${count(estimates.round)}`,
@@ -70,6 +73,8 @@ function exports(path, campaign, estimates, choice) {
   }
 }
 
+const hasNoBar = ({ estimate }) => estimate.every((one) => one === null);
+
 function describe(estimates, campaign) {
   const when = `Round ${count(estimates.round)}, from ${moment(estimates.start)}, ${estimates.state}`;
   if (estimates.suppressed_because === "not_published") {
@@ -80,9 +85,12 @@ function describe(estimates, campaign) {
   }
   const found = reading(estimates);
   const clearly = found ? ` ${count(found.clear)} of ${quantity(found.total, "value")} are significantly above 0 (95 %, all values at once).` : "";
-  const few = estimates.suppressed ? ` ${quantity(estimates.suppressed, "value")} of fewer than ${count(campaign.terms.minimum_cohort)} users who sampled them: not shown.` : "";
+  const [kind, reached] = estimates.numbers ? ["threshold", "drawn"] : ["value", "sampled"];
+  const few = estimates.suppressed ? ` Bars are suppressed of ${quantity(estimates.suppressed, kind)}, each ${reached} by fewer than ${count(campaign.terms.minimum_cohort)} users.` : "";
+  const whole = estimates.numbers ? " Mean and quantiles above are of all reports together." : "";
+  if (hasNoBar(estimates)) return `${when}: ${quantity(estimates.n, "report")}.${few}${whole}`;
   if (estimates.numbers) {
-    return `${when}: ${quantity(estimates.n, "report")}. Each bar is the share of users with a value among those named, from the first to the last, by those who drew that threshold alone: unbiased, so it may leave 0 to 100 %. Whiskers are 95 % intervals.`;
+    return `${when}: ${quantity(estimates.n, "report")}. Each bar is the share of users with a value among those named, from the first to the last, by those who drew that threshold alone: unbiased, so it may leave 0 to 100 %. Whiskers are 95 % intervals.${few}`;
   }
   return `${when}: ${quantity(estimates.n, "report")}. Whiskers are 95 % intervals of one value each; estimates are unbiased, so those of rare values may fall below 0, outside their intervals.${clearly}${few}`;
 }

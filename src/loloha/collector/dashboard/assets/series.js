@@ -2,6 +2,7 @@
 
 // Above it gaps would cost more than they tell.
 const WIDEST = 2000;
+const FEW_LINES = 5;
 
 // Every round from the first to the last, or those that there are where these lie too far apart.
 export function spread(series) {
@@ -25,7 +26,7 @@ export function track(series, at, column) {
 }
 
 // The columns of a series, the most frequent on average first.
-export function byFrequency(series) {
+function byFrequency(series) {
   const sums = series.value.map(() => 0);
   for (const row of series.estimate) {
     row?.forEach((frequency, column) => {
@@ -33,6 +34,14 @@ export function byFrequency(series) {
     });
   }
   return series.value.map((_, column) => column).sort((a, b) => sums[b] - sums[a] || a - b);
+}
+
+// The most frequent values, and those that alarmed last.
+export function usualValues(series, { alarms }) {
+  const frequent = byFrequency(series).slice(0, FEW_LINES).map((column) => series.value[column]);
+  const shown = alarms.filter((event) => event.round >= series.round[0]);
+  const alarmed = shown.reverse().flatMap((event) => event.alarms.map((one) => one.value));
+  return [...new Set([...frequent, ...alarmed.filter((value) => value !== null)])];
 }
 
 // The means of the last rounds in place of the rounds, where devices report in one of so many.
