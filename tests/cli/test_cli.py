@@ -184,6 +184,25 @@ def test_how_commands_end(failure: BaseException, code: int, says: str) -> None:
     assert (done.exit_code, done.stdout, done.stderr) == (code, "", says and says + "\n")
 
 
+def test_compiling_is_told_once_while_it_happens() -> None:
+    # The first run of a table took 44 s "simulating", and 2 s ever after.
+    pytest.importorskip("numba")
+    code = (
+        "from numba.core import event\n"
+        "from loloha.cli import console\n"
+        "with console.working('simulating'):\n"
+        "    from loloha.counting.compiled import jit\n"
+        "    for _ in range(2):\n"
+        "        with event.trigger_event('numba:compile'):\n"
+        "            console.say('at it')\n"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    first, *others = said.stderr.splitlines()
+    assert "compiling" in first
+    assert others[:2] == ["at it"] * 2
+    assert "compiling" not in "".join(others)
+
+
 def test_an_interrupt_before_the_command_starts_is_quiet(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

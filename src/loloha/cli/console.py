@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 import os
 import sys
@@ -231,12 +232,32 @@ def working(task: str) -> Iterator[Callable[[float], None]]:
     start = time.monotonic()
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     to = _console(stderr=True)
-    with Progress(*columns, console=to, transient=True, disable=not to.is_terminal) as progress:
+    shown = Progress(*columns, console=to, transient=True, disable=not to.is_terminal)
+    with _told_of_compiling(), shown as progress:
         bar = progress.add_task(task, total=None)
         yield lambda share: progress.update(bar, total=1.0, completed=share)
     seconds = time.monotonic() - start
     if seconds >= LONG_ENOUGH_TO_TELL:
         say(f"{task}: {seconds:.1f} s")
+
+
+@contextmanager
+def _told_of_compiling() -> Iterator[None]:
+    """The first run takes far longer than all others."""
+    log, handler = logging.getLogger("loloha.counting.compiled"), _Said()
+    before = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(before)
+
+
+class _Said(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        say(record.getMessage())
 
 
 @contextmanager

@@ -63,6 +63,8 @@ def simulate(
         A `History` saves preparing the same values again for the next simulation.
     every : int
         Rounds of which a user reports in one, drawn for life, as `loloha.campaign.Schedule` has it.
+        It is drawn here: give the values of all rounds. Ones that are -1 outside a user's own
+        rounds already would be thinned a second time; simulate those with ``every=1``.
     keep_tallies : bool
         Whether the result holds the tally of each round. They can be far larger than the
         estimates: g^m * g counts a round for local hashing with the linear family.

@@ -2,10 +2,32 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
 import numba
+from numba.core import event
+
+_log = logging.getLogger(__name__)
+
+
+class _Compiling(event.Listener):  # type: ignore[misc, unused-ignore]
+    """Logs once that machine code is made, not where it is read from the disk."""
+
+    def __init__(self) -> None:
+        self._has_told = False
+
+    def on_start(self, event: Any) -> None:
+        if not self._has_told:
+            _log.info("compiling loops for this machine, the first time only: up to a minute")
+        self._has_told = True
+
+    def on_end(self, event: Any) -> None: ...
+
+
+_register: Any = event.register
+_register("numba:compile", _Compiling())
 
 
 def njit(function: Callable[..., Any]) -> Any:
