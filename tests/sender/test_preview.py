@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from collecting import HOUR, START, Clock
+import loloha
+from collecting import HOUR, START, Clock, campaign
 from devices import FRESH, HOURS, PAGES, sender, url
 from faulty import Collector
 from loloha.campaign import Campaign
@@ -16,7 +17,7 @@ from loloha.cli import main
 from loloha.conform import case
 from loloha.errors import BudgetError, ParameterError, StateError
 from loloha.sender import Preview, Sender
-from loloha.sender.preview import _listed, example
+from loloha.sender.preview import _listed, _words, example
 
 VARIANTS = {one.fingerprint: one for one in case.variants() if one.k == 3}
 
@@ -26,6 +27,14 @@ def test_a_few_labels_are_listed() -> None:
     for places, parts in (([], None), ([7], ["7"]), (range(10), ten), (range(11), [*ten, "..."])):
         quoted = None if parts is None else ", ".join(p if p == "..." else f'"{p}"' for p in parts)
         assert _listed(str, places) == ("" if quoted is None else f" ({quoted})")
+
+
+@pytest.mark.parametrize("protocol", [loloha.OLH(k=5, eps=1.0), PAGES.protocol], ids=repr)
+def test_it_says_whether_a_key_lasts(protocol: loloha.Protocol) -> None:
+    (key,) = [
+        line for line in _words(example(campaign(protocol=protocol), 0)) if line[:4] == "key:"
+    ]
+    assert ("join" in key, "anew" in key) == (protocol.longitudinal, not protocol.longitudinal)
 
 
 def untouched(folder: Path) -> dict[str, bytes]:
