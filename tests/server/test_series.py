@@ -14,7 +14,7 @@ from loloha.postprocess import project_simplex
 from loloha.server.alarm_rule import AlarmRule
 from loloha.server.estimate_table import COLUMNS
 from loloha.server.observations import Observations
-from loloha_lab.tables.series import draw_burst, drifting, returning
+from loloha_lab.tables.series import SeriesCase, draw_burst, drifting, returning, score
 
 BUDGETS = {"eps_inf": 2.0, "eps_1": 1.0}
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -634,3 +634,8 @@ def test_rounds_from_one_on_keep_their_columns() -> None:
     assert Observations.of(later) is later
     with pytest.raises(ParameterError, match="rounds must reach 7"):
         seen.since(7)
+
+
+def test_a_row_of_panels_is_measured() -> None:
+    case = SeriesCase("panels", PROTOCOL, lambda seed: VALUES[:300, :6], every=3)
+    assert np.isfinite(score(case, 0).smoothed)

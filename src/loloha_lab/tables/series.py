@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -111,8 +112,12 @@ def score(case: SeriesCase, seed: int) -> SeriesScores:
         [np.bincount(column, minlength=case.protocol.k) / len(values) for column in values.T]
     )
     result = simulate(case.protocol, reporting(case, values, seed), rng=seed, keep_tallies=False)
-    smoothed = series(result, every=case.every)
-    filtered = series(result, every=case.every, smooth=False)
+    seen = result.observations()
+    if case.every > 1:
+        # The simulation takes who is not due for missing.
+        seen = replace(seen, population=None)
+    smoothed = series(seen, every=case.every)
+    filtered = series(seen, every=case.every, smooth=False)
 
     def error(estimates: Floats) -> float:
         return float(((estimates - truth) ** 2).mean())
