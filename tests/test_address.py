@@ -120,7 +120,7 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         assert isinstance(place, Address)
         return place.exists()
 
-    with pytest.raises(ParameterError, match="or one that fsspec knows, got nonsense://"):
+    with pytest.raises(ParameterError, match="fsspec, got nonsense://"):
         use("nonsense://b/x")
     with pytest.raises(ExtraError, match=r"fsspec needs for dropbox:// must be installed: .*drop"):
         use("dropbox://b/x")
