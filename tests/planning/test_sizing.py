@@ -197,6 +197,7 @@ def test_the_least_budget_is_rounded_up_to_three_digits(least: float, said: floa
 def test_budgets_are_looked_through_from_a_64th_to_32() -> None:
     assert sizing.least_eps(lambda eps: False) is None
     assert sizing.least_eps(lambda eps: eps >= 32.1) is None
+    assert sizing.least_eps(lambda eps: eps >= 31.91) == pytest.approx(32.0, abs=1e-12)
     # What is good already at the first is looked for a step below it.
     assert sizing.least_eps(lambda eps: eps >= 0.0156) == pytest.approx(0.0157, abs=1e-12)
 

@@ -39,9 +39,9 @@ def least_eps(good: Callable[[float], bool]) -> float | None:
     """The least budget that is good, to three digits and rounded up; None if none is."""
     eps = LEAST_EPS
     while not good(eps):
-        eps *= _STEP
-        if eps > MOST_EPS:
+        if eps >= MOST_EPS:
             return None
+        eps = min(eps * _STEP, MOST_EPS)
     low, high = eps / _STEP, eps
     while high - low > high * 10**-_DIGITS / 4:
         middle = (low + high) / 2
