@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields
 from itertools import combinations, product
 from typing import Any
@@ -116,11 +116,13 @@ def pairwise(variants: list[Variant]) -> list[Variant]:
     return chosen
 
 
-def example(protocol: str, k: int, **params: Any) -> Protocol:
-    """The registered protocol at the first budgets, whatever its parameters are called."""
+def example(
+    protocol: str, k: int, *, budgets: Mapping[str, float] = BUDGETS[0], **params: Any
+) -> Protocol:
+    """The registered protocol at these budgets, whatever its parameters are called."""
     cls = REGISTRY[protocol]
     own = {field.name for field in fields(cls) if field.init}
-    return cls(k=k, **{name: eps for name, eps in BUDGETS[0].items() if name in own} | params)
+    return cls(k=k, **{name: eps for name, eps in budgets.items() if name in own} | params)
 
 
 VARIANTS = [variant for cls in REGISTRY.values() for variant in variants_of(cls)]

@@ -5,7 +5,8 @@ import itertools
 import json
 import math
 import re
-from dataclasses import FrozenInstanceError, fields
+from dataclasses import FrozenInstanceError
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 import loloha
+from laws import variants
 from loloha import privacy
 from loloha.client import Client
 from loloha.distribution import exact_distribution, loss_between
@@ -24,12 +26,7 @@ from loloha.protocols import REGISTRY, Protocol
 from loloha.rng import SimulationRng
 
 BUDGETS = {"eps": 0.5, "eps_inf": 1.0, "eps_1": 0.4}
-
-
-def example(name: str, **params: Any) -> Protocol:
-    """The registered protocol with the usual budgets."""
-    known = {field.name for field in fields(REGISTRY[name])}
-    return REGISTRY[name](**{key: BUDGETS[key] for key in BUDGETS.keys() & known} | params)
+example = partial(variants.example, budgets=BUDGETS)
 
 
 def law(protocol: Protocol, history: tuple[int, ...], key: Any = None) -> dict[Any, Any]:
@@ -123,9 +120,7 @@ def test_growth_rises_from_eps_1_to_eps_inf(
 ) -> None:
     if name == "l-oue":
         eps_1 = min(eps_1, eps_inf / 2)  # it cannot spend more on the first report
-    budgets = {"eps_inf": eps_inf, "eps_1": eps_1}
-    known = {field.name for field in fields(REGISTRY[name])}
-    protocol = example(name, k=k, **{key: budgets[key] for key in budgets.keys() & known})
+    protocol = variants.example(name, k, budgets=BUDGETS | {"eps_inf": eps_inf, "eps_1": eps_1})
     t = np.unique(np.geomspace(1, 1e9, 60).astype(np.int64))
     for realised in (False, True):
         losses = privacy.growth(protocol, t, realised=realised)

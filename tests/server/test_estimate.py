@@ -5,7 +5,6 @@ import inspect
 import itertools
 import math
 from collections import defaultdict
-from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from scipy import stats
 
 import loloha
 from laws import oracle
+from laws.variants import example
 from loloha.distribution import exact_distribution
 from loloha.errors import ParameterError
 from loloha.protocols import REGISTRY, Protocol
@@ -35,14 +35,6 @@ from loloha.server.variance import (
     harmonic_eligible,
     spread,
 )
-
-BUDGETS = {"eps": 1.0, "eps_inf": 2.0, "eps_1": 1.0}
-
-
-def example(name: str, **params: Any) -> Protocol:
-    known = {field.name for field in fields(REGISTRY[name])}
-    return REGISTRY[name](**{key: BUDGETS[key] for key in BUDGETS.keys() & known} | params)
-
 
 EXAMPLES = [example(name, k=k) for k in (2, 3) for name in REGISTRY] + [
     loloha.LGRR(k=3, eps_inf=2.0, eps_1=1.0, calibration="published"),

@@ -1,6 +1,6 @@
 """Simplex projection, clipping and the iterative Bayesian update."""
 
-from dataclasses import fields
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from hypothesis.extra import numpy as arrays
 from scipy.optimize import brentq
 
 import loloha
+from laws import variants
 from loloha.distribution import exact_distribution
 from loloha.errors import ParameterError
 from loloha.postprocess import (
@@ -24,12 +25,7 @@ from loloha.rng import SimulationRng
 from loloha.server.tally import Tally
 
 BUDGETS = {"eps": 1.5, "eps_inf": 3.0, "eps_1": 1.5}
-
-
-def example(name: str, **params: Any) -> Protocol:
-    known = {field.name for field in fields(REGISTRY[name])}
-    return REGISTRY[name](**{key: BUDGETS[key] for key in BUDGETS.keys() & known} | params)
-
+example = partial(variants.example, budgets=BUDGETS)
 
 # -- projection
 

@@ -1,26 +1,18 @@
 """Attacks on populations, held against exact laws, formulas and each other."""
 
 import math
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
 import pytest
 
+from laws.variants import example
 from loloha import distribution, privacy
 from loloha.errors import ParameterError
 from loloha.population.samplers import Draws, History, sample_reports
 from loloha.protocols import REGISTRY, OneBit, Protocol
 from loloha_lab import attacks
 from loloha_lab.attacks.poisoning import fakes_of
-
-BUDGETS: dict[str, Any] = {"eps": 1.0, "eps_inf": 2.0, "eps_1": 1.0}
-
-
-def example(name: str, **params: Any) -> Protocol:
-    known = {field.name for field in fields(REGISTRY[name])}
-    return REGISTRY[name](**{key: BUDGETS[key] for key in BUDGETS.keys() & known} | params)
-
 
 # -- change and linking: simulated populations against the formula of the plan
 

@@ -3,27 +3,20 @@
 import itertools
 import math
 from collections import defaultdict
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
 import pytest
 
+from laws.variants import example
 from loloha import distribution
 from loloha.errors import ParameterError
 from loloha.population.samplers import Draws, History, sample_reports
-from loloha.protocols import REGISTRY, Protocol
+from loloha.protocols import Protocol
 from loloha_lab import attacks
 from loloha_lab.attacks import filtering
 from loloha_lab.attacks.memo import BitMemos, SymbolMemos
 from loloha_lab.attacks.value import _cell_prior, _judged, _values
-
-BUDGETS: dict[str, Any] = {"eps": 1.0, "eps_inf": 2.0, "eps_1": 1.0}
-
-
-def example(name: str, **params: Any) -> Protocol:
-    known = {field.name for field in fields(REGISTRY[name])}
-    return REGISTRY[name](**{key: BUDGETS[key] for key in BUDGETS.keys() & known} | params)
 
 
 def bayes(protocol: Protocol, prior: list[float], change: float, rounds: int) -> list[float]:
