@@ -193,6 +193,9 @@ class Load:
     urls: list[str]
     path: str
     campaign: Campaign
+    balanced: bool = False
+    """Whether what stands in front of them repeats a request that one of them did not answer: then
+    a batch that is sent once may be counted by one and acknowledged by the other as duplicates."""
     batches: list[Batch] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     unanswered: int = 0
@@ -218,7 +221,7 @@ class Load:
                 else:
                     mine.append(next(source))
                     self.batches.append(mine[-1])
-                    self.send(connection, mine[-1], may_be_known=False)
+                    self.send(connection, mine[-1], may_be_known=self.balanced)
         except Exception as error:  # noqa: BLE001 - told by the main thread
             self.errors.append(repr(error))
         for connection in connections:
@@ -367,7 +370,7 @@ def torture(
     )
     _create(collector.url, campaign)
     path = f"/v1/campaigns/{campaign.fingerprint}"
-    load = Load([], f"{path}/reports", campaign)
+    load = Load([], f"{path}/reports", campaign, balanced=balancing is not nullcontext)
     threads = [
         threading.Thread(target=load.run, args=(seed * 1000 + number,)) for number in range(THREADS)
     ]
