@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from loloha.collector import shape
 from loloha.collector.campaigns import read_body
 from loloha.collector.context import Context
-from loloha.collector.openapi import described, problems, takes
+from loloha.collector.openapi import WRITES, described, problems, takes
 from loloha.collector.problem import Problem
 from loloha.collector.query import known_parameters
 from loloha.collector.store.admin_key import AdminKey, AdminKeys, LastKeyError
@@ -42,10 +42,7 @@ def routes(context: Context) -> APIRouter:
         "/v1/admin/keys",
         status_code=201,
         summary="Draw an admin key",
-        responses={
-            **described(shape.NewAdminKey, status=201),
-            **problems(400, 401, 403, 408, 413),
-        },
+        responses={**described(shape.NewAdminKey, status=201), **problems(*WRITES, 401)},
         openapi_extra={**takes(shape.WantedAdminKey), **_ADMIN},
     )
     async def add(request: Request) -> Response:
@@ -56,7 +53,7 @@ def routes(context: Context) -> APIRouter:
     @router.post(
         f"{_KEY}/rotate",
         summary="Draw an admin key in place of another",
-        responses={**described(shape.NewAdminKey), **problems(401, 403, 404)},
+        responses={**described(shape.NewAdminKey), **problems(*WRITES, 401, 404)},
         openapi_extra=_ADMIN,
     )
     async def rotate(name: str) -> Response:
@@ -68,7 +65,7 @@ def routes(context: Context) -> APIRouter:
         summary="Revoke an admin key",
         status_code=204,
         response_class=Response,
-        responses={**problems(401, 403, 404, 409)},
+        responses={**problems(*WRITES, 401, 404, 409)},
         openapi_extra=_ADMIN,
     )
     async def revoke(

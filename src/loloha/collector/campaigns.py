@@ -15,7 +15,7 @@ from loloha.collector.answer import Shared
 from loloha.collector.context import Context
 from loloha.collector.etag import not_modified, tag_of, tagged, with_tag
 from loloha.collector.life import LISTED, STATES, Life, Wanted
-from loloha.collector.openapi import described, problems, takes
+from loloha.collector.openapi import WRITES, described, problems, takes
 from loloha.collector.problem import Problem
 from loloha.collector.query import Whole, known_parameters
 from loloha.collector.secret import hashed, new_secret
@@ -43,7 +43,7 @@ def routes(context: Context) -> APIRouter:
         responses={
             **described(shape.CreatedDocument),
             **described(shape.CreatedDocument, status=201),
-            **problems(400, 401, 403, 408, 413),
+            **problems(*WRITES, 401),
         },
         openapi_extra={**takes(shape.NewCampaign), "security": [{"admin": []}]},
         dependencies=[Depends(context.require_sums)],
@@ -146,7 +146,7 @@ def routes(context: Context) -> APIRouter:
     @router.put(
         "/v1/admin/campaigns/{fingerprint}/state",
         summary="Pause a campaign, let it go on, or end it",
-        responses={**described(shape.Summary), **problems(400, 401, 403, 404, 409, 422)},
+        responses={**described(shape.Summary), **problems(*WRITES, 401, 404, 409)},
         openapi_extra={**takes(shape.NewState), "security": [{"admin": []}]},
         dependencies=[Depends(context.require_sums)],
     )

@@ -14,7 +14,7 @@ from loloha.collector.admission import TOGETHER
 from loloha.collector.answer import Json
 from loloha.collector.commit_cost import ROUND_WORK
 from loloha.collector.context import Context
-from loloha.collector.openapi import described, problems
+from loloha.collector.openapi import WRITES, described, problems
 from loloha.collector.problem import Problem, refused, response
 from loloha.collector.query import known_parameters
 from loloha.collector.submission import SmallUpload
@@ -39,7 +39,7 @@ def routes(context: Context) -> APIRouter:
     @router.post(
         TOGETHER,
         summary="Send reports of several campaigns",
-        responses={**described(shape.Answers), **problems(400, 408, 413)},
+        responses={**described(shape.Answers), **problems(*WRITES)},
         openapi_extra={
             "requestBody": {
                 "required": True,

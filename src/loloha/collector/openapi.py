@@ -18,6 +18,8 @@ SHAPES = (
     result_shape.SmoothedDocument, result_shape.Alarms, result_shape.Privacy, shape.Health,
 )  # fmt: skip
 """Every document that the collector takes or answers."""
+WRITES = (400, 403, 408, 413, 415)
+"""The errors that any request that writes can be answered, before its route reads it or not."""
 
 
 def schemas() -> dict[str, Any]:
@@ -63,7 +65,7 @@ def uploads() -> dict[str, Any]:
                 "application/vnd.apache.arrow.stream": {"schema": binary},
             },
         },
-        "responses": problems(408, 425),
+        "responses": problems(425),
     }
 
 

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Request, Response
 
 from loloha.collector.admission import CAMPAIGN
 from loloha.collector.context import Context
-from loloha.collector.openapi import problems
+from loloha.collector.openapi import WRITES, problems
 from loloha.collector.query import known_parameters
 from loloha.collector.stored_campaign import StoredCampaign
 
@@ -23,7 +23,7 @@ def routes(context: Context) -> APIRouter:
         summary="Count a user who wants no part",
         status_code=204,
         response_class=Response,
-        responses={**problems(401, 403, 404, 410)},
+        responses={**problems(*WRITES, 401, 404, 410)},
         dependencies=[Depends(context.require_sums)],
     )
     async def count_opt_out(fingerprint: str, request: Request) -> Response:

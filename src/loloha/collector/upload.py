@@ -14,7 +14,7 @@ from loloha.collector.admission import CAMPAIGN
 from loloha.collector.answer import Json
 from loloha.collector.context import Context
 from loloha.collector.decoding import READERS, prepare, unreadable
-from loloha.collector.openapi import described, problems, uploads
+from loloha.collector.openapi import WRITES, described, problems, uploads
 from loloha.collector.problem import Problem, refused, unavailable
 from loloha.collector.query import known_parameters
 from loloha.collector.secret import ticket
@@ -133,10 +133,7 @@ def routes(context: Context) -> APIRouter:
     @router.post(
         _PATH,
         summary="Send reports",
-        responses={
-            **described(shape.ReceiptDocument),
-            **problems(400, 401, 403, 404, 409, 410, 413, 415),
-        },
+        responses={**described(shape.ReceiptDocument), **problems(*WRITES, 401, 404, 409, 410)},
         openapi_extra=uploads(),
     )
     async def send_reports(fingerprint: str, request: Request) -> Response:
@@ -150,7 +147,7 @@ def routes(context: Context) -> APIRouter:
     @router.post(
         CAMPAIGN + "/keys",
         summary="Have a key assigned",
-        responses={**described(shape.AssignedKey), **problems(401, 403, 404, 409, 410)},
+        responses={**described(shape.AssignedKey), **problems(*WRITES, 401, 404, 409, 410)},
     )
     async def assign_key(fingerprint: str, request: Request) -> Response:
         """Draw a key for a new device, where the campaign's keys are assigned.
