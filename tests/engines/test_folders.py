@@ -113,6 +113,14 @@ def test_every_kind_of_report_has_its_own_columns(kind, draw, make_log):
     check(log, expected, ["local", "duckdb"], "duckdb")
 
 
+@pytest.mark.parametrize("name", ["*\\", "\\[1]", "a\\b/c?"])
+def test_duckdb_reads_no_backslash_beside_a_letter_of_a_pattern(draw, make_log, name):
+    log = make_log(PROTOCOL, (0, draw(PROTOCOL, 40, 0)), name=f"{name}/LOG")
+    assert counts("local", log)[0][2] == 40
+    with pytest.raises(ParameterError, match="path must be without .* use engine 'local'"):
+        counts("duckdb", log)
+
+
 def test_a_log_is_the_same_by_a_link_and_a_relative_path(draw, make_log, monkeypatch):
     log = make_log(PROTOCOL, (0, draw(PROTOCOL, 40, 0)), (2, draw(PROTOCOL, 40, 1)), name="y=1/LOG")
     expected = counts("local", log)
@@ -120,6 +128,17 @@ def test_a_log_is_the_same_by_a_link_and_a_relative_path(draw, make_log, monkeyp
     monkeypatch.chdir(log.root.parent)
     for root in ("../key=3", "LOG", "../y=1/LOG", "./LOG/."):
         check(ReportLog(Path(root), PROTOCOL), expected, ["local", "duckdb"], "duckdb")
+
+
+def test_links_that_lead_back_are_looked_at_once(draw, make_log):
+    """Followed, two of them in one folder would be 2^40 places."""
+    log = make_log(PROTOCOL, (0, draw(PROTOCOL, 40, 0)))
+    for folder in (log.folder, log.round_folder(0), log.round_folder(1)):
+        folder.mkdir(exist_ok=True)
+        for name in ("loop", "again", "x.parquet"):
+            (folder / name).symlink_to("..")
+    assert len(log.scan().refused["foreign"]) == 9
+    assert [row[2] for row in counts("duckdb", log, skip=True)] == [40, 0]
 
 
 def test_a_log_in_a_log_is_no_part_of_it(draw, make_log):

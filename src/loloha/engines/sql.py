@@ -154,11 +154,16 @@ def for_spark(path: Location) -> str:
 
 def parquet(files: Sequence[Location]) -> str:
     """What stands after FROM for Parquet files in DuckDB, their own columns alone."""
-    # In brackets a character of a pattern is itself.
-    places = [str(file if isinstance(file, Address) else file.absolute()) for file in files]
-    plain = [re.sub(r"([*?\[])", r"[\1]", place) for place in places]
-    listed = ", ".join("'" + path.replace("'", "''") + "'" for path in plain)
+    listed = ", ".join("'" + _unpatterned(file).replace("'", "''") + "'" for file in files)
     return f"read_parquet([{listed}], hive_partitioning = false)"
+
+
+def _unpatterned(file: Location) -> str:
+    """A path that DuckDB takes for no pattern: in brackets a character of one is itself."""
+    place = str(file if isinstance(file, Address) else file.absolute())
+    path = re.sub(r"([*?\[])", r"[\1]", place)
+    # Beside brackets it takes a backslash for a slash.
+    return plain_path(file) if "\\" in place and path != place else path
 
 
 _TRUSTED = "counted AS (\n  SELECT {by}report, 0 AS duplicates, 0 AS conflicts FROM valid\n)"

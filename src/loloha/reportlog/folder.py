@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 
 from loloha import checks
 from loloha.address import Address, Location, at, located, snapshot, written
@@ -316,6 +317,7 @@ def visible(folder: Location) -> list[Location]:
 
 
 def _files_below(path: Location) -> list[Location]:
-    if path.is_dir():
+    # A link to a folder is one entry: it can lead back to where it lies.
+    if path.is_dir() and not (isinstance(path, Path) and path.is_symlink()):
         return [below for entry in visible(path) for below in _files_below(entry)]
     return [path]
