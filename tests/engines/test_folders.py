@@ -117,7 +117,7 @@ def test_every_kind_of_report_has_its_own_columns(kind, draw, make_log):
 def test_duckdb_reads_no_backslash_beside_a_letter_of_a_pattern(draw, make_log, name):
     log = make_log(PROTOCOL, (0, draw(PROTOCOL, 40, 0)), name=f"{name}/LOG")
     assert counts("local", log)[0][2] == 40
-    with pytest.raises(ParameterError, match="path must be without .* use engine 'local'"):
+    with pytest.raises(ParameterError, match=r"path must be without .* use engine 'local'"):
         counts("duckdb", log)
 
 

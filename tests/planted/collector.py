@@ -382,4 +382,11 @@ COLLECTOR = [
         "single",
         "collector/test_results.py -k units",
     ),
+    Mutant(
+        "health of a collector that appends does not see a full disk",
+        "collector/kept_reports.py",
+        "disk.probe(self.folder)",
+        "None",
+        "collector/test_operations.py -k disk_on_which",
+    ),
 ]

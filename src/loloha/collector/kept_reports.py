@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from loloha import reportlog
 from loloha.address import PARTIAL, Address, Location, written
 from loloha.campaign import Campaign
+from loloha.collector.store import disk
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.errors import StorageError, StoreError
 from loloha.reportlog.folder import readable
@@ -63,7 +64,9 @@ class KeptReports:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             # Nobody but the owner, also where it was there before.
             self.folder.chmod(0o700)
-            self.probe()
+            # On a full disk as well: reports wait in the store until there is space.
+            with TemporaryFile(dir=self.folder):
+                pass
             # Earlier releases wrote them in the folders of rounds.
             for place in ("campaign=*", "campaign=*/round=*"):
                 self._tidy(self.folder.glob(f"{place}/.*{PARTIAL}"))
@@ -92,13 +95,12 @@ class KeptReports:
                     partial.unlink(missing_ok=True)
 
     def probe(self) -> None:
-        """See that files can be written."""
+        """See that reports can be written."""
         if isinstance(self.folder, Address):
             # It stays: who may write a log need not have the right to delete from it.
             (self.folder / PROBE).write_bytes(b"loloha")
-            return
-        with TemporaryFile(dir=self.folder):
-            pass
+        else:
+            disk.probe(self.folder)
 
     def pack(
         self, campaign: Campaign, round: int, reporters: Array, keys: Array | None, ys: Array

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any
 
 import sqlalchemy as sql
@@ -23,7 +22,7 @@ from sqlalchemy.exc import (
     SQLAlchemyError,
 )
 
-from loloha.collector.store import server
+from loloha.collector.store import disk, server
 from loloha.collector.store.sidefile import MODULUS, following, must_be_whole, must_belong
 from loloha.errors import ParameterError, StoreError
 
@@ -154,14 +153,10 @@ class Database:
                 "collector; stop this one, put the file in its place, and start again"
             )
 
-    def probe_disk(self, size: int) -> None:
-        """Write a file of so many bytes beside that of SQLite, and delete it."""
+    def probe_disk(self) -> None:
+        """See that the disk of an SQLite file takes more."""
         try:
-            with TemporaryFile(dir=self._file.parent, buffering=0) as file:
-                left = memoryview(bytes(size))
-                while left:
-                    left = left[file.write(left) :]
-                os.fsync(file.fileno())
+            disk.probe(self._file.parent)
         except OSError as error:
             raise StoreError(_advice(_cause(error))) from None
 

@@ -11,12 +11,12 @@ import sqlalchemy as sql
 
 from loloha.collector.store import schema, statement
 from loloha.collector.store.database import Database
+from loloha.collector.store.disk import PROBE_BYTES
 from loloha.collector.store.leader import Leader
 from loloha.collector.store.record import NO_ROUND
 from loloha.collector.store.statement import EPOCH
 from loloha.errors import StoreError
 
-PROBE_BYTES = 1 << 20
 RECENTLY = 60
 """Seconds: a running collector notes the time in its store twice as often."""
 
@@ -104,7 +104,7 @@ class Tenure:
         """Write as much as an upload might, and delete it again."""
         if self.database.dialect == "sqlite":
             # Its own files have room left over, which would be used again.
-            self.database.probe_disk(PROBE_BYTES)
+            self.database.probe_disk()
             return
         first = sql.select(schema.campaign.c.id).order_by(schema.campaign.c.id).limit(1)
         with self.writing() as connection:
