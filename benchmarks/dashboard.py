@@ -69,10 +69,10 @@ def _campaign() -> Campaign:
 
 
 def _fill(url: str, campaign: Campaign) -> None:
-    from loloha.population.fleet import run_fleet
+    from loloha.population.load_generator import generate_load
 
     values = np.random.default_rng(1).zipf(1.3, size=(USERS, ROUNDS)) % K
-    run_fleet(url, campaign, values, rng=2)
+    generate_load(url, campaign, values, rng=2)
 
 
 def _visits(browser: str, address: str, times: int) -> list[dict[str, Any]]:

@@ -350,7 +350,7 @@ FAULTS = [
     planted("up, inside a package", "loloha.server.tally", "from loloha.wire import text",
             "layer above"),
     planted("up, by a documented name", "loloha.rng", "import loloha.client", "layer above"),
-    planted("population knows collector", "loloha.population.fleet",
+    planted("population knows collector", "loloha.population.load_generator",
             "from loloha.collector import store", "must not know"),
     planted("collector knows the laboratory", "loloha.collector.service",
             "import loloha_lab.paper", "layer above"),

@@ -86,7 +86,7 @@ def test_a_collector_that_does_not_answer_is_named_and_the_token_is_not(
     assert "collector must answer" in said
     assert "(asked: 127.0.0.1:9)" in said
     assert "secret" not in said
-    assert "(asked: 127.0.0.1:9)" in fails("fleet", "adult", "--campaign", NOBODY)
+    assert "(asked: 127.0.0.1:9)" in fails("load-test", "adult", "--campaign", NOBODY)
 
 
 def test_a_missing_admin_key_and_a_wrong_one_are_told_apart(
@@ -283,7 +283,7 @@ def test_documented_simulations_say_how_many_rounds(path: Path) -> None:
     """A collector takes few rounds of Adult at a time, and a log of all of them is asked about."""
     for number, line in commands(path.read_text(encoding="utf-8")):
         many = "--users" in line and int(line[line.index("--users") + 1]) * 24 > 20_000_000
-        if line[:2] == ["fleet", "adult"] or (line[:2] == ["log", "generate"] and many):
+        if line[:2] == ["load-test", "adult"] or (line[:2] == ["log", "generate"] and many):
             assert "--rounds" in line, number
 
 

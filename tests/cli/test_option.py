@@ -16,7 +16,7 @@ from loloha import errors
 from loloha.cli import main
 from loloha.cli.application import app
 from loloha.cli.command import Commands
-from loloha.cli.option import GROUPS, OLD, OPTIONS, option
+from loloha.cli.option import GROUPS, OLD, OLD_COMMANDS, OPTIONS, option
 from loloha.cli.parameter import flag
 
 
@@ -144,6 +144,19 @@ def test_an_old_spelling_is_taken_with_a_warning(
         values, rest, _ = command.make_parser(typer.Context(command)).parse_args(["--", old])
         assert old in str(rest) + str(values)
         assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("old", OLD_COMMANDS)
+def test_an_old_command_leads_on_with_a_warning(
+    old: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([old, "--help"]) == 0
+    shown = capsys.readouterr()
+    assert f"warning: {old} is {OLD_COMMANDS[old]} since 0.3" in shown.err
+    assert main([OLD_COMMANDS[old], "--help"]) == 0
+    usage, *rest = capsys.readouterr().out.strip().splitlines()
+    assert OLD_COMMANDS[old] in usage
+    assert rest == shown.out.strip().splitlines()[1:]
 
 
 def test_an_old_and_a_new_spelling_are_two_values(

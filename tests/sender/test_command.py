@@ -72,16 +72,16 @@ def test_from_campaign_to_counted_reports_on_the_command_line(
     table = tmp_path / "table.csv"
     table.write_text("user,r0,r1\n" + "".join(f"{i},{'abz'[i % 3]},b\n" for i in range(30)))
     clock.now = START + HOUR
-    fleet = run("fleet", str(table), "--campaign", where, "--json")
-    assert fleet.returncode == 0, fleet.stderr
-    assert json.loads(fleet.stdout)["accepted"] == 60
+    load = run("load-test", str(table), "--campaign", where, "--json")
+    assert load.returncode == 0, load.stderr
+    assert json.loads(load.stdout)["accepted"] == 60
 
     # The campaign's clock says round 1: of three rounds two can be sent.
     table.write_text("user,r0,r1,r2\n0,a,b,c\n")
-    more = run("fleet", str(table), "--campaign", where)
+    more = run("load-test", str(table), "--campaign", where)
     assert more.returncode == 2
     assert "the table has 3 from round 0 on; --first 0 --rounds 2 fits" in more.stderr
-    assert run("fleet", str(table), "--campaign", where, "--rounds", "2").returncode == 0
+    assert run("load-test", str(table), "--campaign", where, "--rounds", "2").returncode == 0
 
     # The collector's clock stands at the campaign's first hour, this machine's does not.
     state = str(tmp_path / "me")

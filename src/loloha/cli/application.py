@@ -23,7 +23,7 @@ from loloha.cli import (
     estimate,
     explain,
     export,
-    fleet,
+    load_test,
     log,
     plan,
     protocols,
@@ -35,6 +35,7 @@ from loloha.cli import (
     tally,
 )
 from loloha.cli.command import Commands
+from loloha.cli.option import OLD_COMMANDS
 from loloha.cli.results_folder import FULL
 from loloha.errors import LolohaError, ParameterError
 
@@ -52,7 +53,7 @@ COMMANDS: tuple[Any, ...] = (
     store.group,
     campaign_state.group,
     report.report,
-    fleet.fleet,
+    load_test.load_test,
     export.export,
     tally.tally,
     estimate.estimate,
@@ -77,6 +78,12 @@ class CommandLine(TyperGroup):
             # Of the version, which is printed while the line is read.
             console.fail(str(error))
             raise SystemExit(FAILED) from None
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        new = OLD_COMMANDS.get(cmd_name, cmd_name)
+        if new != cmd_name:
+            console.warn(f"{cmd_name} is {new} since 0.3, and will go in 0.4")
+        return super().get_command(ctx, new)
 
     def invoke(self, ctx: Any) -> Any:
         try:

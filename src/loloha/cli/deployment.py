@@ -127,12 +127,12 @@ def create(running: Running, campaign: Campaign, rounds: int) -> str:
 
 def report_all(url: str, campaign: Campaign, dataset: Dataset, seed: int | None) -> int:
     """Let every user report every round; how many reports were counted."""
-    from loloha.population.fleet import run_fleet
+    from loloha.population.load_generator import generate_load
 
     total = int((dataset.values >= 0).sum())
     task = f"{dataset.n} users report {dataset.tau} rounds over HTTP"
     with console.counting(task, total) as progress:
-        receipt = run_fleet(url, campaign, dataset.values, progress=progress, rng=seed)
+        receipt = generate_load(url, campaign, dataset.values, progress=progress, rng=seed)
     # Whoever gets no answer in time sends again: the collector is ours, so duplicates are counted.
     counted = receipt.accepted + receipt.duplicates
     if counted != total:

@@ -341,6 +341,8 @@ OLD = {
     "--weigh": "--objective",
 }
 """Options of 0.2.0, of commands that have the new one alone. Gone in 0.4."""
+OLD_COMMANDS = {"fleet": "load-test"}
+"""Commands of 0.2.0. Gone in 0.4."""
 
 
 def option(name: str) -> Option:

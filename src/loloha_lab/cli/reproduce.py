@@ -143,7 +143,7 @@ def _tell(result: Reproduction, *, as_json: bool) -> None:
             "peak_bytes": measurements.peak_bytes,
         }
     if result.fit is not None:
-        summary["verdict"] = asdict(result.fit) | {"agrees": result.fit.agrees}
+        summary["fit"] = asdict(result.fit) | {"agrees": result.fit.agrees}
     if as_json:
         console.show_json(summary)
         return

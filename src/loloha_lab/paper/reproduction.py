@@ -114,5 +114,5 @@ def _note_down(reproduction: Reproduction, grid: Grid, out: Path) -> None:
             del measurements[kind]
         note["measurements"] = measurements
     if reproduction.fit is not None:
-        note["verdict"] = asdict(reproduction.fit)
+        note["fit"] = asdict(reproduction.fit)
     (out / "run.json").write_text(json.dumps(note, indent=2) + "\n", encoding="utf-8")

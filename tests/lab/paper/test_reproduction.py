@@ -113,7 +113,7 @@ def test_the_run_is_noted_beside_the_results(small: tuple[Reproduction, Path]) -
     assert note["measurements"]["measured"] > 0
     assert note["versions"]["numpy"]
     assert [one["source"] for one in note["data"]] == ["synthetic", "histogram", "stand-in"]
-    assert note["verdict"]["points"] == small[0].fit.points  # type: ignore[union-attr]
+    assert note["fit"]["points"] == small[0].fit.points  # type: ignore[union-attr]
 
 
 def test_theory_and_measurement_agree(small: tuple[Reproduction, Path]) -> None:

@@ -1,4 +1,4 @@
-"""``loloha fleet``: many simulated users against a collector."""
+"""``loloha load-test``: many simulated users against a collector."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from loloha.cli.report import TOKEN
 from loloha.errors import ParameterError
 
 
-def fleet(
+def load_test(
     table: str,
     *,
     campaign: str,
@@ -33,7 +33,7 @@ def fleet(
     To try a collector. Labels of the table must be labels of the campaign; a campaign with
     a label for others takes all. --campaign is an address; LOLOHA_TOKEN holds its submit token.
     """
-    from loloha.population.fleet import run_fleet
+    from loloha.population.load_generator import generate_load
     from loloha.sender.collector import Collector
 
     with Collector(campaign) as collector:
@@ -57,7 +57,7 @@ def fleet(
             advance(more)
 
         try:
-            receipt = run_fleet(
+            receipt = generate_load(
                 campaign,
                 document,
                 values,

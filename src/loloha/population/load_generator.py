@@ -25,7 +25,7 @@ BATCH = 10_000
 CONNECTIONS = 2
 
 
-def run_fleet(
+def generate_load(
     url: str,
     campaign: Campaign,
     values: Ints,

@@ -1,4 +1,4 @@
-"""A fleet without a network: what goes in which batch, to whom, and what is told of it."""
+"""The load generator without a network: what goes in which batch, to whom, and its progress."""
 
 from typing import Any, Self
 
@@ -8,7 +8,7 @@ import pytest
 from collecting import HOUR, START, campaign
 from loloha.campaign import Schedule
 from loloha.errors import ParameterError
-from loloha.population import fleet
+from loloha.population import load_generator
 from loloha.sender.collector import Receipt
 from loloha.wire.columns import CONTENT_TYPE, columns
 
@@ -45,24 +45,24 @@ class Collector:
 @pytest.fixture
 def collector(monkeypatch: pytest.MonkeyPatch) -> Collector:
     found = Collector()
-    monkeypatch.setattr(fleet, "Collector", found)
-    monkeypatch.setattr(fleet, "CONNECTIONS", 1)
+    monkeypatch.setattr(load_generator, "Collector", found)
+    monkeypatch.setattr(load_generator, "CONNECTIONS", 1)
     return found
 
 
 def test_each_round_goes_out_in_batches_of_its_own(collector: Collector) -> None:
     values = np.array([[0, 1, -1], [1, -1, -1], [2, 2, 2], [4, 4, -1], [3, 0, -1]])
-    begun, told = list[Any](), list[int]()
-    receipt = fleet.run_fleet(
+    begun, answered = list[Any](), list[int]()
+    receipt = load_generator.generate_load(
         URL, collector.campaign, values, first=7, token="t", batch=2, rng=1,
-        begins=lambda sizes: begun.append(sizes.tolist()), progress=told.append,
+        begins=lambda sizes: begun.append(sizes.tolist()), progress=answered.append,
     )  # fmt: skip
     assert collector.opened == [(URL, "t")]
     assert collector.closed == 1
     assert begun == [[5, 4, 1]]
     rounds = [some.rounds.tolist() for some in collector.sent]
     assert rounds == [[7, 7], [7, 7], [7], [8, 8], [8, 8], [9]]
-    assert told == [2, 2, 1, 2, 2, 1]
+    assert answered == [2, 2, 1, 2, 2, 1]
     assert (receipt.accepted, receipt.duplicates) == (4, 6)
     # A pseudonym a report, and a key a user: who reports in the last round was the third before.
     names = {bytes(row) for some in collector.sent for row in some.reporters}
@@ -75,18 +75,18 @@ def test_each_round_goes_out_in_batches_of_its_own(collector: Collector) -> None
 def test_users_of_a_panel_send_in_their_own_rounds(collector: Collector) -> None:
     collector.campaign = campaign(schedule=Schedule(START, HOUR, every=3))
     values = np.zeros((90, 6), dtype=np.int64)
-    fleet.run_fleet(URL, collector.campaign, values, rng=2)
+    load_generator.generate_load(URL, collector.campaign, values, rng=2)
     sizes = [len(some.rounds) for some in collector.sent]
     assert sizes[:3] == sizes[3:]
     assert sum(sizes) == 180
 
 
-def test_what_a_fleet_cannot_send_is_refused(collector: Collector) -> None:
+def test_what_cannot_be_sent_is_refused(collector: Collector) -> None:
     values = np.zeros((1, 1), dtype=np.int64)
     assigned = campaign(keys="assigned")
     with pytest.raises(ParameterError, match="campaign must let devices draw"):
-        fleet.run_fleet(URL, assigned, values)
+        load_generator.generate_load(URL, assigned, values)
     for wrong in ({"first": -1}, {"batch": 0}):
         with pytest.raises(ParameterError):
-            fleet.run_fleet(URL, collector.campaign, values, **wrong)  # type: ignore[arg-type]
+            load_generator.generate_load(URL, collector.campaign, values, **wrong)  # type: ignore[arg-type]
     assert collector.opened == []

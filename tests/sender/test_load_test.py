@@ -1,4 +1,4 @@
-"""A fleet of devices against a real collector."""
+"""Simulated devices against a real collector."""
 
 from functools import partial
 from itertools import count
@@ -15,20 +15,22 @@ from collecting import HOUR, START, Clock, campaign
 from loloha.campaign import Schedule
 from loloha.cli import main
 from loloha.errors import CampaignError, DomainError, ParameterError
-from loloha.population.fleet import run_fleet
+from loloha.population.load_generator import generate_load
 from loloha.sender.collector import Collector
 from sending import address, rounds
 from serving import create, get
 
 
 @pytest.fixture(autouse=True)
-def patient_fleet(monkeypatch: pytest.MonkeyPatch) -> None:
+def patient_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a busy machine an answer takes its time: what is sent again counts as a duplicate."""
-    monkeypatch.setattr("loloha.population.fleet.Collector", partial(Collector, timeout=120.0))
+    monkeypatch.setattr(
+        "loloha.population.load_generator.Collector", partial(Collector, timeout=120.0)
+    )
 
 
 @pytest.mark.parametrize("name", ["biloloha", "rappor", "l-grr", "dbitflippm", "olh"])
-def test_a_fleet_is_counted_whole(url: str, clock: Clock, name: str) -> None:
+def test_every_simulated_report_is_counted(url: str, clock: Clock, name: str) -> None:
     sizes = {"olh": {"eps": 1.0}, "dbitflippm": {"eps_inf": 2.0, "b": 5, "d": 2}}
     protocol = loloha.protocol(name, k=5, **sizes.get(name, {"eps_inf": 2.0, "eps_1": 1.0}))
     clock.now = START + 2 * HOUR
@@ -39,14 +41,14 @@ def test_a_fleet_is_counted_whole(url: str, clock: Clock, name: str) -> None:
     seen: list[int] = []
     with Collector(where) as collector:
         one = collector.document()
-    receipt = run_fleet(where, one, values, batch=32, progress=seen.append, rng=2)
+    receipt = generate_load(where, one, values, batch=32, progress=seen.append, rng=2)
     present = (values >= 0).sum(axis=0).tolist()
     assert [n for _, n, _ in rounds(where)] == present
     assert receipt.sent == receipt.accepted == sum(seen) == sum(present)
     assert (receipt.duplicates, receipt.refused) == (0, {})
 
 
-def test_a_fleet_that_is_interrupted_says_how_to_go_on(
+def test_an_interrupted_load_test_says_how_to_go_on(
     url: str, clock: Clock, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """With its seed it counts nothing twice."""
@@ -69,7 +71,7 @@ def test_a_fleet_that_is_interrupted_says_how_to_go_on(
             assert main(line) == 130
         return capsys.readouterr().err
 
-    line = ["fleet", str(table), "--campaign", where, "--batch", "10", "--seed", "7"]
+    line = ["load-test", str(table), "--campaign", where, "--batch", "10", "--seed", "7"]
     said = interrupted(line)
     assert "has 50 reports: 1 of 2 rounds" in said
     assert "the same line with the same --seed goes on" in said
@@ -82,12 +84,12 @@ def test_a_fleet_that_is_interrupted_says_how_to_go_on(
     assert "give the later rounds as a table, and --first 2" in interrupted(line[:-2])
 
 
-def test_the_estimates_of_a_fleet_are_near_the_truth(url: str, clock: Clock) -> None:
+def test_estimates_of_simulated_users_are_near_the_truth(url: str, clock: Clock) -> None:
     where = address(url, late_seconds=9 * HOUR)
     clock.now = START + 2 * HOUR
     share = np.array([0.5, 0.2, 0.2, 0.1, 0.0])
     values = np.random.default_rng(3).choice(5, size=(20_000, 2), p=share)
-    run_fleet(where, campaign(), values, rng=4)
+    generate_load(where, campaign(), values, rng=4)
     base, _, path = where.partition("/v1/")
     for round in range(2):
         shown = get(base, f"/v1/{path}/rounds/{round}/estimates").json()
@@ -97,7 +99,7 @@ def test_the_estimates_of_a_fleet_are_near_the_truth(url: str, clock: Clock) -> 
         assert np.abs(z).max() < 6.4, z
 
 
-def test_a_fleet_in_panels_is_counted_estimated_and_exported(
+def test_simulated_panels_are_counted_estimated_and_exported(
     url: str, clock: Clock, tmp_path: Path
 ) -> None:
     every = 3
@@ -107,7 +109,7 @@ def test_a_fleet_in_panels_is_counted_estimated_and_exported(
     where = url + create(url, one, terms=terms, accept_weak_privacy=True)
     share = np.array([0.5, 0.2, 0.2, 0.1, 0.0])
     values = np.random.default_rng(3).choice(5, size=(900, 6), p=share)
-    assert run_fleet(where, one, values, rng=4).accepted == 2 * 900
+    assert generate_load(where, one, values, rng=4).accepted == 2 * 900
     sizes = [n for _, n, _ in rounds(where)]
     assert sizes[:3] == sizes[3:]
     assert sum(sizes[:3]) == 900
@@ -149,14 +151,14 @@ def test_a_fleet_in_panels_is_counted_estimated_and_exported(
     assert len(lines) == 30
 
 
-def test_a_fleet_says_what_was_refused(url: str) -> None:
+def test_a_receipt_says_what_was_refused(url: str) -> None:
     where = address(url)
     values = np.zeros((10, 3), dtype=int)
-    receipt = run_fleet(where, campaign(), values)
+    receipt = generate_load(where, campaign(), values)
     assert (receipt.accepted, receipt.refused) == (10, {"early": 20})
 
 
-def test_a_fleet_that_does_not_fit_is_refused(url: str) -> None:
+def test_values_that_do_not_fit_are_refused(url: str) -> None:
     where = address(url)
     for values in (
         np.zeros(3, dtype=int),
@@ -165,9 +167,9 @@ def test_a_fleet_that_does_not_fit_is_refused(url: str) -> None:
         np.full((1, 1), -2),
     ):
         with pytest.raises((DomainError, ParameterError), match="values must"):
-            run_fleet(where, campaign(), values)
+            generate_load(where, campaign(), values)
     one = np.zeros((1, 1), dtype=int)
     with pytest.raises(ParameterError, match="assigns"):
-        run_fleet(where, campaign(keys="assigned"), one)
+        generate_load(where, campaign(keys="assigned"), one)
     with pytest.raises(CampaignError, match="take the batch"):
-        run_fleet(f"{url}/v1/campaigns/{'0' * 64}", campaign(), one)
+        generate_load(f"{url}/v1/campaigns/{'0' * 64}", campaign(), one)
