@@ -29,7 +29,7 @@ PARTS = {
     "loloha.study.samplers.bit": "loloha.population.samplers.bit",
 }
 """Modules of packages that moved, by their names then and now."""
-KEPT = (Path(__file__).parent / "kept" / "names-0.2.0.txt").read_text().split()
+NAMES_OF_0_2 = (Path(__file__).parent / "releases" / "names-0.2.0.txt").read_text().split()
 """Every module of 0.2.0 that has a successor, and what its API reference documented."""
 
 
@@ -67,8 +67,8 @@ def found(path: str) -> Any:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_every_name_of_0_2_0_is_still_found() -> None:
-    assert len(KEPT) > 500
-    for path in KEPT:
+    assert len(NAMES_OF_0_2) > 500
+    for path in NAMES_OF_0_2:
         assert found(path) is not None, path
 
 
@@ -87,7 +87,9 @@ for name in sys.argv[1:]:
     assert before is None or vars(sys.modules[package])[part] is before, name
 """
     names = [
-        name for name in KEPT if isinstance(found(name), ModuleType) and "." in (home(name) or "")
+        name
+        for name in NAMES_OF_0_2
+        if isinstance(found(name), ModuleType) and "." in (home(name) or "")
     ]
     assert "loloha.study.audit.audit" in names
     subprocess.run([sys.executable, "-W", "ignore", "-c", script, *names], check=True)
@@ -105,7 +107,7 @@ def test_a_name_that_left_its_module_is_found_there_with_a_warning(old: str) -> 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_the_groups_of_0_2_0_hold_the_classes_that_they_held() -> None:
-    groups = {name: found(name) for name in KEPT if "protocols" in name}
+    groups = {name: found(name) for name in NAMES_OF_0_2 if "protocols" in name}
     held = {
         (name.rpartition(".")[2], cls.name)
         for name, group in groups.items()

@@ -61,10 +61,11 @@ def test_names_say_what_they_hold_not_how_it_came() -> None:
 
 
 # Words of our own for what the field has a word for: pmf or distribution, likelihood ratio, AUC,
-# eligible users, width or capacity, factory method, guarantee, method, copy, accuracy check.
+# eligible users, stored or memoised, width or capacity, factory method, guarantee, method, copy,
+# accuracy check.
 JARGON = {
-    "law", "odds", "area", "reach", "room", "door", "promise", "entrant", "contender", "twin",
-    "verdict",
+    "kept", "law", "odds", "area", "reach", "room", "door", "promise", "entrant", "contender",
+    "twin", "verdict",
 }  # fmt: skip
 # A law is a property that all protocols have; the verdict is a member of 0.2.0's JSON.
 ALLOWED = {("conform", "law"), ("errors.py", "law"), ("collector", "verdict")}

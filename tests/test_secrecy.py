@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from laws.variants import FLAGSHIPS, Variant
-from loloha.client.client import KEPT_ROUNDS, Client
+from loloha.client.client import STORED_ROUNDS, Client
 from loloha.client.seal import checksum
 from loloha.errors import LolohaError
 from loloha.protocols import Protocol
@@ -63,7 +63,9 @@ def refusals(protocol: Protocol, path: Path) -> Iterator[Callable[[], Any]]:
         limited = protocol.client(limit=protocol.asked_memo)
         yield lambda: [limited.report(VALUE, round=round) for round in range(9000)]
     old = protocol.client(rng=SimulationRng(3))
-    yield lambda: [old.report(VALUE, round=round) for round in [*range(KEPT_ROUNDS + 1, 0, -1), 1]]
+    yield lambda: [
+        old.report(VALUE, round=round) for round in [*range(STORED_ROUNDS + 1, 0, -1), 1]
+    ]
     yield lambda: pickle.dumps(client)
     yield lambda: copy.deepcopy(client)
     state = client.to_dict()

@@ -24,6 +24,7 @@ MOVED = {
     "collector.desk": "loloha.collector.read_cache",
     "collector.document": "loloha.collector.openapi",
     "collector.form": "loloha.collector.result_document",
+    "collector.kept_reports": "loloha.collector.report_archive",
     "collector.label": "loloha.collector.stored_campaign",
     "collector.store.cell": "loloha.collector.store.counts",
     "collector.together": "loloha.collector.joint_upload",
@@ -118,7 +119,7 @@ MOVED = {
 NAMES = {
     "loloha.DyadicLH": "loloha_lab.dyadic",
     "loloha.client.Account": "loloha.client.state",
-    "loloha.client.KEPT_ROUNDS": "loloha.client.state",
+    "loloha.client.KEPT_ROUNDS": "loloha.client.state:STORED_ROUNDS",
     "loloha.distribution.exact_law": "loloha.distribution:exact_distribution",
     "loloha.planning.Candidate": "loloha.planning.planning",
     "loloha.planning.candidates": "loloha.planning.planning",

@@ -299,9 +299,9 @@ def _host(scheme: str, host: str) -> str:
     plain = {"gs": user == "anonymous", "s3": False}.get(KINDS[scheme].spark[:2], True) \
         if scheme in KINDS else True  # fmt: skip
     if mark and (":" in user or not plain):
-        kept = KINDS[scheme].credentials if scheme in KINDS else "its client library's settings"
+        place = KINDS[scheme].credentials if scheme in KINDS else "its client library's settings"
         raise ParameterError(
-            f"a {scheme}:// address must hold no credentials; they belong into {kept}"
+            f"a {scheme}:// address must hold no credentials; they belong into {place}"
         )
     azure = scheme in ("abfs", "abfss")
     if (azure and not mark) or not (host or scheme not in KINDS or KINDS[scheme].renames):

@@ -20,7 +20,7 @@ class _Replay(Rng):
     def __init__(self, path: list[int]) -> None:
         self.path = path
         self.depth = 0
-        # The path's probability is ways / of, kept as two integers: reduced only once, at its end.
+        # The path's probability is ways / of, as two integers, reduced once at its end.
         self.ways = 1
         self.of = 1
         self.pending: list[list[int]] = []

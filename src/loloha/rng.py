@@ -111,7 +111,7 @@ def compare_all(
 
 def _side_by_side(size: int, number: int, width: int) -> int:
     """So many times the same number, each in so many bytes."""
-    # What is kept stays below a megabyte in all.
+    # The cache stays below a megabyte.
     return (_small if size <= _SMALL else _small.__wrapped__)(size, number, width)
 
 

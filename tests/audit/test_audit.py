@@ -145,7 +145,7 @@ def wrong(request: Any) -> Callable[[str], AbstractContextManager[Device]]:
 @pytest.mark.parametrize(("bug", "users", "caught"), [
     ("ForgetsItsMemo", 800, "eps_inf"),
     ("AnswersTwice", 200, "a round asked again"),
-    ("RedrawsItsKey", 200, "a key that is kept"),
+    ("RedrawsItsKey", 200, "a permanent key"),
     ("SkipsTheSecondRound", 5000, "eps_1"),
     ("SendsTheTruth", 1000, "eps_1"),
     ("SameSeedForAll", 1000, "eps_1"),

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import loloha
 from laws.variants import FLAGSHIPS, Variant
-from loloha.client.client import KEPT_ROUNDS, Client
+from loloha.client.client import STORED_ROUNDS, Client
 from loloha.client.file import sync_folder
 from loloha.client.limit import agreed, cost_of_reset, covers, upward
 from loloha.client.seal import checksum
@@ -62,8 +62,8 @@ def test_rounds_may_come_in_any_order() -> None:
 def test_old_rounds_are_forgotten_and_not_answered_again() -> None:
     """A second answer for one round would be one report more (MATH section 8)."""
     client = PROTOCOL.client()
-    reports = [client.report(1, round=round) for round in range(KEPT_ROUNDS + 2)]
-    assert [client.report(1, round=round) for round in range(2, KEPT_ROUNDS + 2)] == reports[2:]
+    reports = [client.report(1, round=round) for round in range(STORED_ROUNDS + 2)]
+    assert [client.report(1, round=round) for round in range(2, STORED_ROUNDS + 2)] == reports[2:]
     for round in (0, 1):
         with pytest.raises(StateError, match=r"round must be one that was not answered, got [01]"):
             client.report(1, round=round)

@@ -17,7 +17,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 # File and name in JavaScript, module and name in Python.
 LIMITS = [
     ("outbox", "MOST_TOGETHER", "loloha.wire.message", "MOST_TOGETHER"),
-    ("client", "KEPT_ROUNDS", "loloha.client.state", "KEPT_ROUNDS"),
+    ("client", "KEPT_ROUNDS", "loloha.client.state", "STORED_ROUNDS"),
     ("client", "TYPE", "loloha.client.state", "STATE_TYPE"),
     ("state", "TYPE", "loloha.sender.agreement", "STATE_TYPE"),
     ("state", "VERSION", "loloha.sender.agreement", "STATE_VERSION"),

@@ -13,7 +13,7 @@ from loloha.collector.store import Store, deletion, log_counts, schema, statemen
 from loloha.collector.store import store as store_module
 from loloha.collector.store.alarms import AlarmStore, Event
 from loloha.collector.store.deletion import Deletion
-from loloha.collector.store.kept_queue import KeptQueue
+from loloha.collector.store.log_queue import LogQueue
 from loloha.collector.store.standing import standings
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import Submission, UploadOutcome
@@ -126,7 +126,7 @@ def test_a_deletion_goes_on_wherever_it_was_cut_off(
     store = Store(store_url)
     stored, other = ended(store), ended(store, "other")
     large(store, stored)
-    large(store, other, [schema.kept, schema.alarm])
+    large(store, other, [schema.queued, schema.alarm])
     ways: list[Callable[[], object]] = [
         lambda: store.set_state(stored, "deleted", NOW),
         lambda: Deletion(store).finish(),
@@ -157,7 +157,7 @@ def test_a_deletion_goes_on_wherever_it_was_cut_off(
 def test_others_are_counted_between_batches(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     stored = ended(store)
     other = store.create(campaign(name="other"), TERMS, token=None, now=NOW)[0]
-    large(store, stored, [schema.kept])
+    large(store, stored, [schema.queued])
     uploads = iter([upload(other, round) for round in (0, 1)])
     counts: list[int] = []
 
@@ -178,8 +178,8 @@ def test_a_batch_is_bounded_by_bytes_too(store: Store) -> None:
     with store.writing() as connection:
         for number in range(5):
             row = {**place, "segment": number, "reports": content}
-            connection.execute(sql.insert(schema.kept), [row])
-    delete = statement.delete_batch(schema.kept)
+            connection.execute(sql.insert(schema.queued), [row])
+    delete = statement.delete_batch(schema.queued)
     assert [Deletion(store).one_batch(delete) for _ in range(4)] == [2, 2, 1, 0]
 
 
@@ -191,7 +191,7 @@ def test_nothing_is_shown_or_sent_of_what_is_being_deleted(
     store.set_state(stored, "closed", NOW)
     alarms = AlarmStore(store)
     alarms.add(stored.id, {"rule": 0}, [Event("one", stored.id, 0, "{}")], 0)
-    large(store, stored, [schema.kept])
+    large(store, stored, [schema.queued])
     assert (store.tally(stored, 0).n, alarms.waiting()) == (3, 1)
     monkeypatch.setattr(store_module, "SECONDS_TO_DELETE", -1.0)
     store.set_state(stored, "deleted", NOW)
@@ -203,7 +203,7 @@ def test_nothing_is_shown_or_sent_of_what_is_being_deleted(
     assert standings(store, [stored.campaign.fingerprint])[stored.campaign.fingerprint].reports == 0
     before = rows(store, stored)
     alarms.add(stored.id, {"other": 0}, [Event("two", stored.id, 0, "{}")], 0)
-    assert not KeptQueue(store).take(lambda *_: pytest.fail("it is on its way out"))
+    assert not LogQueue(store).take(lambda *_: pytest.fail("it is on its way out"))
     counted = RoundTally(0, Tally(stored.campaign.protocol), 0, 0, 0)
     with pytest.raises(StoreError, match="deleted there"):
         log_counts.put(store, stored, counted, NOW)
@@ -220,7 +220,7 @@ def test_one_that_takes_long_is_deleting_until_it_is_deleted(
     path = created(client, one)
     become(client, one, "closed")
     store: Store = client.app.state.context.store
-    large(store, store.campaign(one.fingerprint), [schema.kept])  # type: ignore[arg-type]
+    large(store, store.campaign(one.fingerprint), [schema.queued])  # type: ignore[arg-type]
     monkeypatch.setattr(store_module, "SECONDS_TO_DELETE", -1.0)
     assert become(client, one, "deleted")["state"] == "deleting"
     assert client.get(path).json()["state"] == "deleting"
@@ -266,10 +266,10 @@ def test_a_guard_of_many_segments_goes_in_batches(store: Store) -> None:
 def test_what_waits_for_a_log_no_longer_kept_goes_in_batches(store: Store) -> None:
     some = [store.create(campaign(name=name), TERMS, token=None, now=NOW)[0] for name in "ab"]
     for one in some:
-        large(store, one, [schema.kept])
+        large(store, one, [schema.queued])
     commits: list[Any] = []
     sql.event.listen(store.database.writer, "commit", commits.append)
-    assert KeptQueue(store).drop() == 2 * MANY
+    assert LogQueue(store).drop() == 2 * MANY
     assert len(commits) > 4
     assert [rows(store, one) for one in some] == [0, 0]
 

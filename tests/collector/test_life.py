@@ -23,7 +23,7 @@ from loloha.collector.life import State, Wanted, require_next
 from loloha.collector.open_collector import SECONDS_TO_DROP
 from loloha.collector.store import Store, schema
 from loloha.collector.store.deletion import Deletion
-from loloha.collector.store.kept_queue import KeptQueue
+from loloha.collector.store.log_queue import LogQueue
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import Submission, UploadOutcome
 from loloha.collector.terms import Terms
@@ -361,7 +361,7 @@ def test_reports_of_a_campaign_that_is_deleted_on_the_way_to_a_log_make_no_file(
         for state in ("closed", "deleted"):
             store.set_state(stored, state, NOW)
 
-    KeptQueue(store).take(deliver)
+    LogQueue(store).take(deliver)
     assert delivered == [(0, [b"kept"])]
 
 

@@ -12,7 +12,7 @@ import sqlalchemy as sql
 import loloha
 from collecting import HOUR, START, batch, campaign, clients, created, messages
 from loloha import reportlog
-from loloha.collector.kept_reports import KeptReports
+from loloha.collector.report_archive import ReportArchive
 from loloha.collector.store import Round, Store, schema
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import Submission
@@ -258,7 +258,7 @@ def test_only_the_newest_collector_closes_rounds(store: Store, store_url: str) -
 def test_the_log_of_reports_is_the_owners_and_has_no_order_of_arrival(tmp_path: Path) -> None:
     folder = tmp_path / "log"
     folder.mkdir(mode=0o755)
-    kept = KeptReports(folder)
+    kept = ReportArchive(folder)
     kept.prepare()
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     one = campaign()
@@ -281,14 +281,14 @@ def test_the_log_of_reports_is_the_owners_and_has_no_order_of_arrival(tmp_path: 
 def test_reports_that_waited_for_a_log_go_when_none_is_kept(
     serve: Any, tmp_path: Path, sqlite_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    kept = KeptReports(tmp_path / "log")
+    kept = ReportArchive(tmp_path / "log")
     store = Store(sqlite_url, keeps=kept.pack)
     stored = stored_of(store, Terms())
     record(store, stored, messages(stored.campaign, clients(stored.campaign, 5), 0))
     store.close()
     client = serve()
     with client.app.state.context.store.database.read() as connection:
-        assert connection.execute(sql.select(schema.kept.c.reports)).all() == []
+        assert connection.execute(sql.select(schema.queued.c.reports)).all() == []
     assert "a log that is no longer kept: deleted" in caplog.text
 
 

@@ -13,10 +13,10 @@ import sqlalchemy as sql
 from collecting import ADMIN, ADMIN_KEY, HOUR, START, Clock, batch, campaign, clients, expected
 from collecting import messages as encoded
 from loloha.campaign import Campaign
-from loloha.collector.kept_reports import KeptReports
+from loloha.collector.report_archive import ReportArchive
 from loloha.collector.settings import Settings
 from loloha.collector.store import Store, schema
-from loloha.collector.store.kept_queue import KeptQueue
+from loloha.collector.store.log_queue import LogQueue
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import Submission, UploadOutcome
 from loloha.collector.terms import Terms
@@ -297,7 +297,7 @@ def test_a_state_is_seen_by_the_next_commit_of_another(
 def test_two_that_deliver_at_once_write_each_report_into_one_file(
     postgresql_url: str, tmp_path: Any
 ) -> None:
-    kept = KeptReports(tmp_path / "log")
+    kept = ReportArchive(tmp_path / "log")
     kept.prepare()
     pair = [Store(postgresql_url, keeps=kept.pack) for _ in range(2)]
     stored, _ = pair[0].create(campaign(), TERMS, token=None, now=NOW)
@@ -312,17 +312,17 @@ def test_two_that_deliver_at_once_write_each_report_into_one_file(
         files.append(tuple(packed))
         # It was taken for dead: the second writes the same file again, then another one.
         record(pair[1], stored, sent[3:6])
-        KeptQueue(pair[1]).take(second)
+        LogQueue(pair[1]).take(second)
         with pytest.raises(StoreError):
-            KeptQueue(pair[1]).take(broken)
+            LogQueue(pair[1]).take(broken)
 
     def broken(stored: StoredCampaign, round: int, packed: list[bytes]) -> None:
         record(pair[0], stored, sent[6:])
         raise StoreError("store must be reachable; try again")
 
-    KeptQueue(pair[0]).take(first)
+    LogQueue(pair[0]).take(first)
     for _ in range(3):
-        KeptQueue(pair[1]).take(second)
+        LogQueue(pair[1]).take(second)
     assert files[0] == files[1]
     assert [len(one) for one in files] == [1, 1, 1, 1]
     assert len(set(files)) == 3

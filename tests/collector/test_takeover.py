@@ -13,7 +13,7 @@ from loloha.campaign import Campaign
 from loloha.cli import main
 from loloha.collector.settings import Settings
 from loloha.collector.store import Store
-from loloha.collector.store.kept_queue import KeptQueue
+from loloha.collector.store.log_queue import LogQueue
 from loloha.collector.store.record import Recorder
 from loloha.collector.store.tenure import RECENTLY
 from loloha.errors import StoreError
@@ -53,7 +53,7 @@ def test_a_second_collector_that_fails_leaves_the_store_to_the_first(
         raise StoreError("store must be reachable; try again")
 
     with monkeypatch.context() as patch:
-        for kind, part in ((Store, "seen"), (Recorder, "read_lives"), (KeptQueue, "drop")):
+        for kind, part in ((Store, "seen"), (Recorder, "read_lives"), (LogQueue, "drop")):
             patch.setattr(kind, part, broken)
             with pytest.raises(StoreError):
                 serve()

@@ -127,17 +127,17 @@ COLLECTOR = [
     ),
     Mutant(
         "reports that came after a failure go out with those of before",
-        "collector/store/kept_queue.py",
+        "collector/store/log_queue.py",
         "place in marked",
         "False",
-        "collector/test_kept_reports.py -k came_after",
+        "collector/test_report_archive.py -k came_after",
     ),
     Mutant(
         "a file's name may be lost with the power",
         "reportlog/writer.py",
         "        sync_folder(str(target.parent))\n",
         "",
-        "collector/test_kept_reports.py -k durable",
+        "collector/test_report_archive.py -k durable",
     ),
     Mutant(
         "reports go into a file that was deleted",
@@ -146,7 +146,7 @@ COLLECTOR = [
         "    yield connection\n"
         "self.must_be_in_place()\n",
         "with translated(), self.writer.begin() as connection:\n    yield connection\n",
-        "collector/test_kept_reports.py -k is_gone",
+        "collector/test_report_archive.py -k is_gone",
     ),
     Mutant(
         "what cannot be decoded costs nothing",

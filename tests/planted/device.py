@@ -6,8 +6,8 @@ CLIENTS = [
     Mutant(
         "a run of rounds is set down two rounds late",
         "client/state.py",
-        "(round + 1) % KEPT_ROUNDS",
-        "(round - 1) % KEPT_ROUNDS",
+        "(round + 1) % STORED_ROUNDS",
+        "(round - 1) % STORED_ROUNDS",
         CLIENT + " -k rounds_in_a_row",
     ),
     Mutant(

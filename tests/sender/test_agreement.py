@@ -11,7 +11,7 @@ from collecting import HOUR, START, Clock, campaign
 from devices import FRESH, HOURS, PAGES, sender, url
 from faulty import Collector
 from loloha.client.answered import MOST_INTERVALS, are_rounds, holds, including
-from loloha.client.client import KEPT_ROUNDS, Account, Client
+from loloha.client.client import STORED_ROUNDS, Account, Client
 from loloha.errors import BudgetError, CampaignError, LolohaError, ParameterError, StateError
 from loloha.report import LARGEST_ROUND
 from loloha.sender import consent, explain_all
@@ -389,29 +389,29 @@ def test_a_clock_that_was_years_ahead_heals(tmp_path: Path, clock: Clock) -> Non
         one.agree(url())
         one.report("a")
         clock.now = START + 10 * 365 * 24 * HOUR
-        for _ in range(3 * KEPT_ROUNDS):
+        for _ in range(3 * STORED_ROUNDS):
             one.report("a")
             # Rounds that are skipped must not use up the gaps that are remembered.
             clock.now += 2 * HOUR
         ahead = one.answered
         assert min(ahead) > 80_000
         clock.now = START + HOUR
-        for round in range(1, 2 * KEPT_ROUNDS):
+        for round in range(1, 2 * STORED_ROUNDS):
             assert one.report("b") == round
             clock.now += HOUR
-        assert max(one.answered) == 2 * KEPT_ROUNDS - 1
+        assert max(one.answered) == 2 * STORED_ROUNDS - 1
         assert one.loss == 4.0
     with sender(tmp_path / "state", clock) as one:
         client = one._state.agreed().enrolments[0].client
-        assert all(client.has_answered(round) for round in (*range(2 * KEPT_ROUNDS), *ahead))
-        assert not client.has_answered(2 * KEPT_ROUNDS)
+        assert all(client.has_answered(round) for round in (*range(2 * STORED_ROUNDS), *ahead))
+        assert not client.has_answered(2 * STORED_ROUNDS)
 
 
 def test_a_device_that_begins_ahead_of_time_heals(tmp_path: Path, clock: Clock) -> None:
     with sender(tmp_path / "state", clock) as one:
         one.agree(url())
         clock.now = START + 10 * 365 * 24 * HOUR
-        for _ in range(2 * KEPT_ROUNDS):
+        for _ in range(2 * STORED_ROUNDS):
             one.report("a")
             clock.now += HOUR
         clock.now = START + 60

@@ -12,7 +12,7 @@ from collecting import Clock, campaign
 from devices import HOURS, sender, url
 from faulty import Collector
 from loloha.campaign import Campaign
-from loloha.client.client import KEPT_ROUNDS
+from loloha.client.client import STORED_ROUNDS
 from loloha.errors import StateError
 from loloha.sender.agreement import Agreement
 
@@ -74,7 +74,7 @@ def test_a_changed_message_is_not_sent(
     """The newest, which the client keeps, and one that it keeps no longer."""
     one = campaign(protocol=protocol)
     collector.campaigns[one.fingerprint] = one
-    good = state_of(tmp_path / "state", clock, one, KEPT_ROUNDS + 3)
+    good = state_of(tmp_path / "state", clock, one, STORED_ROUNDS + 3)
     assert Agreement.from_plain(json.loads(json.dumps(good)))
     (enrolment,) = good["enrolments"]
     queue = enrolment["queue"]

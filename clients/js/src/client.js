@@ -93,26 +93,26 @@ export class Client {
     return { key: Array.isArray(key) ? [...key] : key, y: this.protocol.encoding.answerFrom(y) };
   }
 
-  /** Key and answer: drawn afresh from the kept answer to the memo symbol, or, of one-round protocols, alone. */
+  /** Key and answer: drawn afresh from the permanent answer to the memo symbol, or, of one-round protocols, alone. */
   #answer(value) {
     const { longitudinal, encoding, first, second } = this.protocol;
     const { memo, table } = this.#state;
     const draw = (from, thresholds) => encoding.answerPlain(encoding.draw(this.#rng, from, thresholds));
     let { key } = this.#state;
     let x = longitudinal && encoding.memoIndex(key, value);
-    let [, kept] = memo.find(([one]) => one === x) ?? [];
-    if (kept === undefined) {
+    let [, answer] = memo.find(([one]) => one === x) ?? [];
+    if (answer === undefined) {
       if (!longitudinal) {
         key = encoding.drawKey(this.#rng);
         x = encoding.memoIndex(key, value);
       }
-      kept = table ? table[x] : draw(encoding.certain(x), first);
+      answer = table ? table[x] : draw(encoding.certain(x), first);
       if (longitudinal) {
-        memo.push([x, kept]);
+        memo.push([x, answer]);
         memo.sort(byNumber);
       }
     }
-    return [encoding.sent(key), second ? draw(encoding.answerFrom(kept), second) : kept];
+    return [encoding.sent(key), second ? draw(encoding.answerFrom(answer), second) : answer];
   }
 
   /** In how many rounds it reports once. */
@@ -279,10 +279,10 @@ export class Client {
         memo.length <= memoCells &&
         memo.flat().length === 2 * memo.length &&
         memo.every(
-          ([x, kept], i) =>
+          ([x, answer], i) =>
             isInteger(x, memoSymbols - 1, i && memo[i - 1][0] + 1) &&
-            isAnswer(kept) &&
-            (table?.[x] ?? kept) === kept,
+            isAnswer(answer) &&
+            (table?.[x] ?? answer) === answer,
         ) &&
         sent.length <= Math.min(KEPT_ROUNDS, reports) &&
         sent.flat().length === 3 * sent.length &&

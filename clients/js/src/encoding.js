@@ -63,10 +63,10 @@ function bits(size) {
       if (x < size) set[x >> 3] = 1 << (x & 7);
       return set;
     },
-    draw(rng, kept, [set, unset]) {
+    draw(rng, memo, [set, unset]) {
       const drawn = none();
       for (let i = 0; i < size; i++) {
-        const bit = (kept[i >> 3] >> (i & 7)) & 1;
+        const bit = (memo[i >> 3] >> (i & 7)) & 1;
         // Selected without a branch: time must not tell which bit was set.
         drawn[i >> 3] |= rng.bernoulli(bit * set + (1 - bit) * unset) << (i & 7);
       }

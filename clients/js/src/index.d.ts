@@ -3,7 +3,7 @@
 export * from "./core.js";
 import type { Campaign, ResetOptions, Value } from "./core.js";
 
-/** Where a state is kept. */
+/** Where a state is stored. */
 export interface Storage {
   read(): Promise<string | null>;
   /** Store what `next` gives, whole or not at all: a text, null to delete, undefined for no change. */
@@ -79,7 +79,7 @@ export interface Delivery {
   refused: Record<number, string>;
   waiting: number[];
   reason: string;
-  /** "paused" or "ended" once the collector has said so: nothing is drawn, kept or sent any more. */
+  /** "paused" or "ended" once the collector has said so: nothing is drawn, stored or sent any more. */
   campaign: "open" | "paused" | "ended";
 }
 
@@ -87,7 +87,7 @@ export interface Delivery {
 export declare class Sender {
   constructor(storage: Storage, options?: SenderOptions);
   status(): Promise<Status>;
-  /** The first campaign; null, with nothing kept or sent, where `optedOut` and the user had not agreed before, or DO_NOT_TRACK is set. */
+  /** The first campaign; null, with nothing stored or sent, where `optedOut` and the user had not agreed before, or DO_NOT_TRACK is set. */
   agree(url: string | string[], options?: AgreeOptions): Promise<Campaign | null>;
   /** Have an opt-out counted, by one request that names nobody; false, with nothing sent, where `optedOut`. */
   decline(url: string, options?: { token?: string | null }): Promise<boolean>;
@@ -98,7 +98,7 @@ export declare class Sender {
     values: Record<string, Value>,
     options?: { round?: number },
   ): Promise<Record<string, number | null>>;
-  /** The exact bytes of a report, or of an example; nothing is drawn, kept, sent or asked. */
+  /** The exact bytes of a report, or of an example; nothing is drawn, stored, sent or asked. */
   preview(campaign?: Campaign, options?: { round?: number }): Promise<Preview>;
   deliver(): Promise<Delivery>;
   deliverAll(): Promise<Record<string, Delivery>>;

@@ -34,7 +34,7 @@ export function checkLimit(limit, before, claims, protocol) {
   );
 }
 
-/** A limit as it is kept: one that never binds is none. */
+/** A limit as it is stored: one that never binds is none. */
 export const bound = (limit) => (limit === Infinity ? null : limit);
 
 /** Refuse a report or a reset that the limit does not cover. */

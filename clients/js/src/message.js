@@ -20,9 +20,9 @@ const messageOf = (campaign, round, reporter, y, key, ticket) =>
 export async function isReportOf({ campaign: { fingerprint, protocol }, client, ownKey, ticket }, round, text) {
   const { encoding, longitudinal } = protocol;
   const plain = JSON.parse(text);
-  const kept = client.sentRounds.includes(round) && client.report(0, round);
-  const y = kept ? encoding.answerText(kept.y) : plain.y;
-  const key = longitudinal ? keyText(encoding, encoding.sent(ownKey)) : kept ? keyText(encoding, kept.key) : plain.key;
+  const sent = client.sentRounds.includes(round) && client.report(0, round);
+  const y = sent ? encoding.answerText(sent.y) : plain.y;
+  const key = longitudinal ? keyText(encoding, encoding.sent(ownKey)) : sent ? keyText(encoding, sent.key) : plain.key;
   const made = messageOf(fingerprint, round, await client.reporter(round), y, key, ticket);
   return [y, key || y].every(unhex) && canonical(plain) === canonical(JSON.parse(made));
 }

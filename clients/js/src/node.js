@@ -1,4 +1,4 @@
-/** Where a state is kept under Node: a private file, written whole or not at all, one writer at a time. */
+/** Where a state is stored under Node: a private file, written whole or not at all, one writer at a time. */
 
 import { createHash } from "node:crypto";
 import { constants, promises as fs } from "node:fs";

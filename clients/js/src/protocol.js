@@ -140,7 +140,7 @@ export class Protocol {
   }
 
   /**
-   * Budget that so many kept answers spend; for one-round protocols so many reports. Those of one table
+   * Budget that so many permanent answers spend; for one-round protocols so many reports. Those of one table
    * spend B_m = ln(1 + (e^eps - 1) g! / ((g-m)! (g - m0/q))), rounded up.
    */
   spentBy(answers) {

@@ -1,7 +1,7 @@
 /**
  * One user's device on the network: consent, enrolment, a queue that survives anything.
  *
- * Nothing is kept in memory that the storage does not hold: each call reads the state, computes the
+ * No state is in memory alone: each call reads the state, computes the
  * next one, has it written, and only then tells or sends of it.
  */
 
@@ -80,9 +80,9 @@ export class Sender {
    *   one replaces it
    * @param {boolean} [options.wait] after a withdrawal, whether to wait for rounds that were not
    *   answered yet; if not, a round that is answered again counts this user twice
-   * @returns {Promise<Campaign | null>} the first one; null, with nothing kept or sent, where DO_NOT_TRACK is
+   * @returns {Promise<Campaign | null>} the first one; null, with nothing stored or sent, where DO_NOT_TRACK is
    *   set, or the browser says that its user wants none of this, and had not agreed before
-   * @throws {StateError} if the user withdraws before it is kept
+   * @throws {StateError} if the user withdraws before it is stored
    */
   async agree(url, { token = null, limit = null, wait = true } = {}) {
     const urls = [url].flat();
@@ -163,7 +163,7 @@ export class Sender {
     this.#withdrawals += 1;
     let lost = "";
     const mend = (text) => {
-      // Even a state that nobody can read is deleted; what was spent before it is kept, if that can be read.
+      // Even a state that nobody can read is deleted; what was spent before stays counted, if that can be read.
       lost = "; what this damaged state spent is not known";
       return remainsOf(text);
     };
@@ -183,7 +183,7 @@ export class Sender {
    * @returns {Promise<number | null>} the round; one that was answered stays as it was. null if it is none of
    *   this user's, where a campaign asks each in one round of `every`, or once the collector has said that the
    *   campaign is paused or has ended, or its end date has passed, or DO_NOT_TRACK is set: nothing is drawn,
-   *   kept or sent
+   *   stored or sent
    * @throws {BudgetError} if the limit leaves no more reports of one-round protocols, or does not cover all that
    *   can be spent, in a state of release 0.2.0; never because of the value
    */
@@ -237,7 +237,7 @@ export class Sender {
   }
 
   /**
-   * The exact bytes of a report; nothing is drawn, kept, sent or asked. `explainPreview` says what they mean.
+   * The exact bytes of a report; nothing is drawn, stored, sent or asked. `explainPreview` says what they mean.
    *
    * @param {Campaign} [campaign] by default the only one that the user agreed to; needs no consent
    * @param {object} [options]

@@ -1,5 +1,5 @@
 /**
- * Where a state is kept. A storage has two methods, and may have a third:
+ * Where a state is stored. A storage has two methods, and may have a third:
  *
  *   read()              the text, or null
  *   change(next)        calls `await next(text)` while nobody else changes it, and stores what that gives,
@@ -11,7 +11,7 @@
 import { tried } from "./check.js";
 import { StateError, must } from "./errors.js";
 
-/** Keeps a state while the process lives: for tests, and where a user wants nothing kept. */
+/** Keeps a state while the process lives: for tests, and where a user wants nothing stored. */
 export function memoryStorage(text = null) {
   const holders = new Set();
   const write = async (made) => {

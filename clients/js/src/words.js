@@ -11,7 +11,7 @@ const LAST_END = 253_370_764_800;
 const KINDS = {
   queued: "this report waits; the next delivery sends these bytes.",
   answered: "this round was answered, and its report has left the queue. These were its bytes.",
-  example: "an example. Nothing was drawn, kept or sent for this user.",
+  example: "an example. Nothing was drawn, stored or sent for this user.",
 };
 const REASONS = {
   "do-not-track": "DO_NOT_TRACK is set, so nothing was drawn or sent; what is stored stays. Unset it, or set it to 0, to report",

@@ -134,8 +134,8 @@ def audit(
     Histories: one value for 8 rounds, against another (first report, first two, the memo as told
     from all); where there is a second round, both values for 8 rounds each and then one of the
     two (any one round). Clopper-Pearson bounds, shared out over all events, directions and looks.
-    Besides, two rules without exception: a round asked again gives the same report, and a key that
-    is kept never changes.
+    Besides, two rules without exception: a round asked again gives the same report, and a permanent
+    key never changes.
     """
     users = checks.integer("users", users, 100, 10**9, "ask enough of them")
     if not 0.9 <= confidence < 1:
@@ -214,7 +214,7 @@ class _Asked:
         yield Finding("a round asked again", 0.0, float(self.changed > 0), self.repeated)
         if self.protocol.longitudinal and self.protocol.encoding.key_bits:
             users = sum(self.users.values())
-            yield Finding("a key that is kept", 0.0, float(self.moved > 0), users)
+            yield Finding("a permanent key", 0.0, float(self.moved > 0), users)
 
     def losses(self, alpha: float) -> Iterator[Finding]:
         """Largest proven log-ratio of each quantity's two events, in both directions."""

@@ -30,15 +30,15 @@ def symbol_channel(eps: float, g: int) -> SymbolChannel:
 def exact_second_grr(eps_inf: float, eps_1: float, g: int) -> Fraction:
     """p of `second_grr`, in exact arithmetic: the same on every machine."""
     a, b = exp_below(Fraction(eps_inf)), exp_below(Fraction(eps_1))
-    kept = b * (a + g - 2) - (g - 1)
-    return kept / (kept + (g - 1) * (a - b))
+    weight = b * (a + g - 2) - (g - 1)
+    return weight / (weight + (g - 1) * (a - b))
 
 
 def exact_second_grr_published(eps_inf: float, eps_1: float, g: int) -> Fraction:
     """p of `second_grr_published`, in exact arithmetic."""
     a, b = exp_below(Fraction(eps_inf)), exp_below(Fraction(eps_1))
-    kept = a * b - 1
-    return kept / (kept + (g - 1) * (a - b))
+    weight = a * b - 1
+    return weight / (weight + (g - 1) * (a - b))
 
 
 def table_channel(alone: SymbolChannel, m0: float | None) -> TableChannel:

@@ -33,7 +33,7 @@ def add(
     collector: str | None = None,
     as_json: bool = False,
 ) -> None:
-    """Draw an admin key, shown once; only its hash is kept.
+    """Draw an admin key, shown once; only its hash is stored.
 
     In the store, also while the collector runs; or at a --collector, where LOLOHA_ADMIN_KEY
     holds one of its keys.

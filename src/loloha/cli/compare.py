@@ -13,7 +13,7 @@ from loloha.cli.results_folder import unwritable, writing_to
 if TYPE_CHECKING:
     from loloha.population.comparison import Comparison
 
-KEPT = "runs.ndjson"
+ARCHIVE = "runs.ndjson"
 SHOWN = (
     "protocol", "eps_inf", "eps_1", "eps_2", "mse", "expected_mse", "mse_clipped", "coverage",
     "eps_avg", "cap", "change_seen", "change_alarms",
@@ -63,7 +63,7 @@ def compare(
             calibration=calibration,
             seed=seed,
             jobs=console.cores() if jobs is None else jobs,
-            keep=None if out is None else out / KEPT,
+            keep=None if out is None else out / ARCHIVE,
             progress=lambda done, total: progress(done / total),
         )
     if out is not None:

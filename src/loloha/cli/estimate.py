@@ -211,6 +211,6 @@ def _largest(frequencies: Any, chosen: Any, top: int | None) -> Any:
 
     ranked = np.where(np.isnan(frequencies), -np.inf, frequencies)[chosen]
     if top is not None and top < len(chosen):
-        kept = np.argpartition(-ranked, top - 1)[:top]
-        chosen, ranked = chosen[kept], ranked[kept]
+        largest = np.argpartition(-ranked, top - 1)[:top]
+        chosen, ranked = chosen[largest], ranked[largest]
     return chosen[np.lexsort((chosen, -ranked))]

@@ -86,7 +86,7 @@ class Followed:
         self._put = put
         self._unput: dict[int, RoundTally] = {}
         self._growing: dict[int, GrowingRound] = {}
-        # What the guard remembers of a store's log is kept here, while it runs.
+        # The guard of a store's log lives here while it runs.
         self._spool = None if isinstance(out, Path) else TemporaryDirectory(prefix="loloha-")
         self._resume()
 
@@ -201,7 +201,7 @@ class Followed:
         return GrowingRound(self.log.protocol, guard=guard, folder=self._seen(round))
 
     def _seen(self, round: int) -> Path:
-        """Where the guard of a round is kept."""
+        """Where the guard of a round is stored."""
         folder = Path(self._spool.name) if self._spool is not None else Path(str(self.out)) / SEEN
         return folder / f"round-{round}"
 
@@ -282,9 +282,9 @@ class Followed:
 
         for round in sorted(self._rows):
             try:
-                kept = guarded[str(round)]
-                files = [self.log.round_folder(round) / name for name in kept["files"]]
-                runs = set(kept["runs"])
+                entry = guarded[str(round)]
+                files = [self.log.round_folder(round) / name for name in entry["files"]]
+                runs = set(entry["runs"])
             except (KeyError, TypeError):
                 files, runs = [], set()
             tidy(self._seen(round), runs)
@@ -296,7 +296,9 @@ class Followed:
                 round, counted, row["duplicates"], row["conflicts"], row["invalid"]
             )
             guard, folder = self._about["guard"], self._seen(round)
-            growing = GrowingRound.resumed(earlier, files, kept["runs"], guard=guard, folder=folder)
+            growing = GrowingRound.resumed(
+                earlier, files, entry["runs"], guard=guard, folder=folder
+            )
             if growing is not None:
                 self._growing[round] = growing
             if self._put is not None:

@@ -101,7 +101,7 @@ def privacy_page(
     ]
     return PrivacyPage(
         f"Privacy statement: {names}",
-        (short, asked, reveals, *details, Passage("What is received and kept", _KEPT), _LIMITS),
+        (short, asked, reveals, *details, Passage("What is received and stored", _STORED), _LIMITS),
     )
 
 
@@ -227,7 +227,7 @@ _CHOICE = (
     ),
     "You can ask the program to show the exact bytes of a report before it goes (preview).",
 )
-_KEPT = (
+_STORED = (
     (
         "A report holds: the campaign's fingerprint, the number of the round, a pseudonym for "
         "this round alone, the randomised answer, and with some protocols a key; a ticket where "
@@ -238,7 +238,7 @@ _KEPT = (
         "once. It keeps reports only where its operator has asked for a log of them. Networks and "
         "proxies in front of it see addresses."
     ),
-    "The bounds above hold even if everything that is received is kept for ever.",
+    "The bounds above hold even if everything that is received is stored for ever.",
 )
 _LIMITS = Passage(
     "What the statement rests on",

@@ -89,17 +89,17 @@ def _prepare_store(settings: Settings, new_admin_key: bool) -> None:
     """Bring the store up to date, and make sure that somebody can create campaigns."""
     # A collector that runs on it goes on: an SQLite file is taken over once everything else is in
     # order, and PostgreSQL is shared.
-    from loloha.collector.open_collector import kept_reports
+    from loloha.collector.open_collector import report_archive
     from loloha.collector.store import Store
     from loloha.collector.store.admin_key import AdminKeys
 
-    kept = kept_reports(settings)
-    if kept is not None:
-        kept.must_be_ours()
+    archive = report_archive(settings)
+    if archive is not None:
+        archive.must_be_ours()
     losses = settings.accept_losses
     with closing(Store(settings.store, take_over=False, accept_losses=losses)) as opened:
-        if kept is not None:
-            kept.prepare()
+        if archive is not None:
+            archive.prepare()
         keys, now = AdminKeys(opened), time.time()
         valid = any(key.is_valid(now) for key in keys.all())
         if new_admin_key or not (valid or settings.admin_key is not None):

@@ -1,4 +1,4 @@
-"""One user's device: a secret key, kept answers and reports, with the standard library alone."""
+"""One user's client: secret key, permanent responses, reports. Standard library only."""
 
 from typing import TYPE_CHECKING
 

@@ -15,14 +15,14 @@ from loloha.client import fork
 from loloha.client.answered import holds
 from loloha.client.file import read_json, read_private, resolved, sweep, write_private
 from loloha.client.limit import ANEW, agreed, cost_of_reset, covers, least, may_reset
-from loloha.client.state import BEYOND_REPAIR, KEPT_ROUNDS, Account, State, from_plain, to_plain
+from loloha.client.state import BEYOND_REPAIR, STORED_ROUNDS, Account, State, from_plain, to_plain
 from loloha.errors import BudgetError, ParameterError, StateError
 from loloha.protocols import Protocol
 from loloha.protocols.base import speakable
 from loloha.report import LARGEST_ROUND, Answer, Key, Report
 from loloha.rng import Rng, SecureRng
 
-__all__ = ["KEPT_ROUNDS", "Account", "Client"]
+__all__ = ["STORED_ROUNDS", "Account", "Client"]
 
 _SYSTEM, _NOTHING = SecureRng(), Account()
 
@@ -47,7 +47,7 @@ class Client:
         and the residue stays.
     every : int
         Of the campaign's schedule: the client reports in one round of so many, those whose number
-        leaves a residue that is drawn here, uniform and kept for life.
+        leaves a residue that is drawn here, uniform and permanent.
 
     Raises
     ------
@@ -163,12 +163,12 @@ class Client:
         protocol, rng, memo = self.protocol, self._rng, state.memo
         key = state.before.key
         x = protocol.memo_index(key, value)
-        kept = memo.get(x)
-        if kept is None:
+        answer = memo.get(x)
+        if answer is None:
             table = state.before.table
-            kept = protocol.permanent(rng, x) if table is None else table[x]
-            memo = {**memo, x: kept}
-        return Report(protocol.encoding.sent(key), protocol.instant(rng, kept)), memo
+            answer = protocol.permanent(rng, x) if table is None else table[x]
+            memo = {**memo, x: answer}
+        return Report(protocol.encoding.sent(key), protocol.instant(rng, answer)), memo
 
     def _fresh(self, state: State, value: int) -> tuple[Report, Mapping[int, Answer]]:
         protocol, rng = self.protocol, self._rng

@@ -17,7 +17,7 @@ from loloha.protocols import REGISTRY, Protocol, protocol_from_dict
 from loloha.report import LARGEST_ROUND, Answer, Key, Report
 
 STATE_TYPE, STATE_VERSION, COMMITTED_VERSION = "loloha-client", 2, 3
-KEPT_ROUNDS = 64
+STORED_ROUNDS = 64
 
 _NAME = re.compile(r"[a-z0-9-]{1,40}", re.ASCII | re.IGNORECASE)
 BEYOND_REPAIR = (
@@ -72,7 +72,7 @@ class Record(NamedTuple):
         rounds = range(first, first + len(reports))
         return self._replace(
             answered=including(self.answered, ((first, rounds[-1]),)),
-            sent=(*self.sent, *zip(rounds, reports, strict=True))[-KEPT_ROUNDS:],
+            sent=(*self.sent, *zip(rounds, reports, strict=True))[-STORED_ROUNDS:],
             reports=self.reports + len(reports),
         )
 
@@ -131,7 +131,7 @@ class State:
 
     def answering(self, round: int, report: Report, memo: Mapping[int, Answer]) -> State:
         """The state after one more report."""
-        if round == self.last + 1 and (round + 1) % KEPT_ROUNDS:
+        if round == self.last + 1 and (round + 1) % STORED_ROUNDS:
             return State(memo, self.before, round, (report, self.run))
         record = self.record.including(round, [report])
         return State(memo, record, record.last)
@@ -145,7 +145,7 @@ def to_plain(protocol: Protocol, limit: float | None, state: State) -> dict[str,
         "version": STATE_VERSION,
         "protocol": protocol.to_dict(),
         "key": _key_to_plain(record.key),
-        "memo": [[x, _answer_to_plain(kept)] for x, kept in sorted(state.memo.items())],
+        "memo": [[x, _answer_to_plain(answer)] for x, answer in sorted(state.memo.items())],
         "sent": [
             [round, _key_to_plain(sent.key), _answer_to_plain(sent.y)]
             for round, sent in record.sent
@@ -160,7 +160,7 @@ def to_plain(protocol: Protocol, limit: float | None, state: State) -> dict[str,
         # Release 0.2.0 would go by what was spent: it has to refuse this one.
         plain |= {"version": COMMITTED_VERSION, "committed_before": record.committed_before}
     if record.table is not None:
-        plain["table"] = [_answer_to_plain(kept) for kept in record.table]
+        plain["table"] = [_answer_to_plain(answer) for answer in record.table]
     if record.panel != (1, 0):
         plain["panel"] = list(record.panel)
     return {**plain, "checksum": checksum(plain)}
@@ -200,13 +200,13 @@ def _read(body: dict[str, Any], protocol: Protocol | None) -> tuple[Protocol, fl
     sent = once(
         (_whole(round), Report(_key(key), _answer(stored, y))) for round, key, y in body.pop("sent")
     )
-    memo = once((_whole(x), _answer(stored, kept)) for x, kept in body.pop("memo"))
+    memo = once((_whole(x), _answer(stored, answer)) for x, answer in body.pop("memo"))
     limit = _limit(stored, body.pop("limit"))
     spent = amount(body.pop("spent_before"))
     committed = amount(body.pop("committed_before")) if version == COMMITTED_VERSION else None
     record = Record(
         key=_key(body.pop("key")),
-        table=tuple(_answer(stored, kept) for kept in body.pop("table")) if stored.joint else None,
+        table=tuple(_answer(stored, y) for y in body.pop("table")) if stored.joint else None,
         spent_before=spent,
         committed_before=committed or implied(spent, _bounds(stored, limit)),
         secret=bytes.fromhex(body.pop("secret")),
@@ -242,7 +242,7 @@ def _must_be_possible(protocol: Protocol, memo: Mapping[int, Answer], record: Re
         and (table is None or _follows(memo, table, encoding.memo_symbols))
         and are_rounds(answered, LARGEST_ROUND)
         and all(holds(answered, round) and record.is_due(round) for round, _ in sent)
-        and len(sent) <= min(KEPT_ROUNDS, record.reports)
+        and len(sent) <= min(STORED_ROUNDS, record.reports)
         and all(encoding.is_sent(report.key) for _, report in sent)
         and len(record.secret) == 32
     )
@@ -252,7 +252,7 @@ def _must_be_possible(protocol: Protocol, memo: Mapping[int, Answer], record: Re
 
 def _follows(memo: Mapping[int, Answer], table: tuple[Answer, ...], size: int) -> bool:
     """Whether a table is whole, and every answer given is the one that it has."""
-    return len(table) == size and all(table[x] == kept for x, kept in memo.items())
+    return len(table) == size and all(table[x] == answer for x, answer in memo.items())
 
 
 def _whole(plain: Any) -> int:

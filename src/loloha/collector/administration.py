@@ -32,7 +32,7 @@ def routes(context: Context) -> APIRouter:
         openapi_extra=_ADMIN,
     )
     async def list_keys(request: Request) -> Response:
-        """By the first digits of their hashes; the keys themselves are kept nowhere."""
+        """By the first digits of their hashes; the keys themselves are not stored."""
         await context.require_admin(request.headers.get("authorization", ""))
         keys = await context.read(AdminKeys(context.store).all)
         shown = [shape.AdminKeyDocument(**key.to_dict()) for key in keys]

@@ -166,7 +166,7 @@ class InPieces(Response):
 
 
 class Shared(Response):
-    """An answer out of bodies that are kept anyway: who reads slowly holds none of them."""
+    """An answer made of cached bodies: a slow reader costs no memory."""
 
     def __init__(self, *bodies: bytes, media: str, headers: dict[str, str] | None = None) -> None:
         self._bodies = bodies

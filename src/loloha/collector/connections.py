@@ -264,8 +264,8 @@ def _without_upgrade(headers: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[b
     """The headers of a request that stays with this protocol."""
     for name, value in headers:
         if name == b"connection":
-            kept = [token for token in value.split(b",") if token.strip().lower() != b"upgrade"]
-            yield name, b",".join(kept)
+            others = [token for token in value.split(b",") if token.strip().lower() != b"upgrade"]
+            yield name, b",".join(others)
         elif name != b"upgrade":
             yield name, value
 

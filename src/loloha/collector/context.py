@@ -46,7 +46,7 @@ SECONDS_TO_LOOK_AGAIN = 1.0
 SECONDS_AMONG_OTHERS = 0.1
 """The same where other collectors create campaigns: who asks for one waits for the next look."""
 MOST_PREPARED = 32 << 20
-"""Bytes of answers that are kept for whoever asks next."""
+"""Bytes of cached answers."""
 
 LOGINS = "10/minute"
 """Attempts of one address to log in."""

@@ -74,7 +74,7 @@ class Deadline:
     def __enter__(self) -> Self:
         task = asyncio.current_task(self._loop)
         if task is None:
-            raise RuntimeError("a deadline must be kept by a task; there is none")
+            raise RuntimeError("a deadline needs a running task; there is none")
         self._task = task
         self._cancelled = task.cancelling()
         self._among.add(self)

@@ -11,9 +11,9 @@ import numpy as np
 from loloha.address import Location
 from loloha.collector.commit import Committer, Pace
 from loloha.collector.commit_cost import by_round
-from loloha.collector.kept_reports import KeptReports
 from loloha.collector.life import Life
 from loloha.collector.metric import MOST_CAMPAIGNS, Metrics
+from loloha.collector.report_archive import ReportArchive
 from loloha.collector.settings import Settings
 from loloha.collector.store import Store
 from loloha.collector.store.overview import Overview
@@ -37,7 +37,7 @@ class Appender:
 
     def __init__(self, folder: Location, life: Callable[[StoredCampaign], Life]) -> None:
         self._life = life
-        self._log = KeptReports(folder, setting="append_only", shared=True)
+        self._log = ReportArchive(folder, setting="append_only", shared=True)
         self._pool = ThreadPoolExecutor(WRITERS, "appender")
 
     def prepare(self) -> None:

@@ -17,7 +17,7 @@ from loloha.collector.settings import Settings
 from loloha.collector.store import Store
 from loloha.collector.store.deletion import Deletion
 from loloha.collector.store.estimate_rows import EstimateRows
-from loloha.collector.store.kept_queue import KeptQueue
+from loloha.collector.store.log_queue import LogQueue
 from loloha.collector.store.overview import Overview
 from loloha.collector.timekeeper import MOST_JUMP, Timekeeper
 from loloha.collector.upkeep import Upkeep
@@ -28,7 +28,7 @@ SECONDS_OF_LIVES = 1.0
 _log = logging.getLogger(__name__)
 _SECONDS_A_TURN = 1.0
 SECONDS_TO_DROP = 3600.0
-"""Sums that are no longer kept go once in so long, and not before so long after a start."""
+"""Sums past keep_days are deleted this often, and not sooner after a start."""
 
 
 class OpenCollector:
@@ -43,18 +43,18 @@ class OpenCollector:
     ) -> None:
         self._dropped = 0.0
         self._metrics = metrics
-        kept = kept_reports(settings)
-        if kept is not None:
-            kept.must_be_ours()
+        archive = report_archive(settings)
+        if archive is not None:
+            archive.must_be_ours()
         self.store = store = Store(
             settings.store,
-            keeps=kept.pack if kept else None,
+            keeps=archive.pack if archive else None,
             take_over=False,
             accept_losses=settings.accept_losses,
         )
         try:
-            if kept is not None:
-                kept.prepare()
+            if archive is not None:
+                archive.prepare()
             self._overview = Overview(store)
             seen = store.seen()
             self.timekeeper = timekeeper = Timekeeper(
@@ -68,9 +68,9 @@ class OpenCollector:
                 tidy=lambda: self._tidy(timekeeper.now()),
             )
             self.log = None
-            if kept is not None:
+            if archive is not None:
                 self.log = Upkeep(
-                    lambda: store.leads() and KeptQueue(store).take(kept.deliver),
+                    lambda: store.leads() and LogQueue(store).take(archive.deliver),
                     "reports are logged",
                     metrics,
                 )
@@ -80,9 +80,9 @@ class OpenCollector:
                 seen = min(seen, int(timekeeper.now()))
                 store.see(seen, even_earlier=True)
             # Where another leads it may keep them.
-            if kept is None and store.leads() and (dropped := KeptQueue(store).drop()):
+            if archive is None and store.leads() and (dropped := LogQueue(store).drop()):
                 _log.warning(
-                    "reports of %d commits waited for a log that is no longer kept: deleted",
+                    "reports of %d commits waited for a log that was switched off: deleted",
                     dropped,
                 )
             if not settings.estimates_view and store.leads():
@@ -119,7 +119,7 @@ class OpenCollector:
             upkeep.start()
 
     def must_log(self) -> None:
-        """Refuse while kept reports cannot be written to their log."""
+        """Refuse while reports cannot be written to their log."""
         if self.log is not None and self.log.cause is not None:
             raise StoreError(f"log of reports must take what waits, it does not: {self.log.cause}")
 
@@ -169,13 +169,13 @@ class OpenCollector:
         return False
 
 
-def kept_reports(settings: Settings) -> Any:
+def report_archive(settings: Settings) -> Any:
     """The log of reports of a collector, None if it keeps none."""
     if settings.keep_reports is None:
         return None
-    from loloha.collector.kept_reports import KeptReports
+    from loloha.collector.report_archive import ReportArchive
 
-    return KeptReports(settings.keep_reports, shared=not settings.store.startswith("sqlite"))
+    return ReportArchive(settings.keep_reports, shared=not settings.store.startswith("sqlite"))
 
 
 def _warn_of_another(store: Store, now: float, seen: int) -> None:

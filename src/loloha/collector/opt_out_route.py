@@ -29,7 +29,7 @@ def routes(context: Context) -> APIRouter:
     async def count_opt_out(fingerprint: str, request: Request) -> Response:
         """Add one to the opt-outs of the round that the collector's clock shows.
 
-        Nothing else is read or kept: no pseudonym, no address. So nobody can tell whether it was
+        Nothing else is read or stored: no pseudonym, no address. So nobody can tell whether it was
         counted before, and anybody can send any number: it is no bound on how many there are.
         """
         stored: StoredCampaign = request.scope["admitted"].stored

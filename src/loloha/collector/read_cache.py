@@ -1,4 +1,4 @@
-"""Campaigns of a store that were read, and estimates that were computed, kept at hand."""
+"""A cache of campaigns read from the store, and of computed estimates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Admin keys, submit tokens and tickets: only hashes are kept, and compared in constant time."""
+"""Admin keys, submit tokens and tickets: only hashes are stored, and compared in constant time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def new_secret() -> str:
 
 
 def hashed(secret: str) -> bytes:
-    """What is kept of a key or token. One of 256 random bits needs no slow hash."""
+    """The stored hash of a key or token. One of 256 random bits needs no slow hash."""
     return hashlib.sha256(secret.encode()).digest()
 
 

@@ -128,7 +128,7 @@ class Settings(BaseSettings):
         Reports that may wait for a commit, of small uploads and of large ones each, before uploads
         are asked to come back later; one address has a quarter.
     keep_reports : path or address, optional
-        Folder of a Parquet log of all reports; by default none is kept.
+        Folder of a Parquet log of all reports; by default there is none.
     estimates_view : bool
         Keep published estimates as rows of the store, behind its view loloha_estimates.
     append_only : path or address, optional

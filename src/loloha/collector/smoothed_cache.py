@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 MOST_CELLS = 1 << 18
 """Rounds times values that are estimated together: some 150 bytes each while it lasts."""
-_MOST_KEPT = 4
+_MOST_CACHED = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class SmoothedCache:
     """Remembers what was estimated last, by the published reports of its rounds."""
 
     def __init__(self) -> None:
-        self._recent: Recent[Smoothed] = Recent(_MOST_KEPT, lambda _: 1)
+        self._recent: Recent[Smoothed] = Recent(_MOST_CACHED, lambda _: 1)
 
     def of(
         self, cache: EstimateCache, stored: StoredCampaign, shown: Sequence[Round]

@@ -18,12 +18,12 @@ MOST_MATCHES = 50
 MOST_WORK = 1 << 25
 """Numbers that may be read for one answer, a few hundred MB on the way."""
 _MOST_WINDOWED = 1 << 22
-"""Numbers that may be held for windows."""
+"""Numbers that may stay in memory for windows."""
 LONGEST_WINDOW = 1000
 
 
 # Labels that stay in memory: a million of them take 70 MB.
-_MOST_KEPT = 1 << 17
+_MOST_LABELS = 1 << 17
 _LETTERS_A_NUMBER = 128
 
 
@@ -78,7 +78,7 @@ def _shown(labels: Sequence[str], values: list[int]) -> list[dict[str, int | str
 
 
 class ComputedLabels(Sequence[str]):
-    """The labels of a campaign, none of which is kept."""
+    """The labels of a campaign, none of which stays in memory."""
 
     def __init__(self, campaign: Campaign, bins: int) -> None:
         self._campaign = campaign
@@ -156,7 +156,7 @@ class StoredCampaign:
     @property
     def keeps_labels(self) -> bool:
         """Whether its labels, and an index of them, stay in memory."""
-        return self.bins <= _MOST_KEPT
+        return self.bins <= _MOST_LABELS
 
     @cached_property
     def search_work(self) -> int:

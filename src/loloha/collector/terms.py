@@ -16,7 +16,7 @@ MOST_OPEN = 1_000
 """Rounds of one campaign that take reports at a time: each has a guard of its own."""
 
 LONGEST_TOLERANCE = 366 * 86400
-LONGEST_KEPT = 36_525
+MOST_KEEP_DAYS = 36_525
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +41,9 @@ class Terms:
             object.__setattr__(self, "publish_every", self.minimum_cohort)
         checks.integer("publish_every", self.publish_every, 0, MOST_REPORTS, "1 shows every report")
         if self.keep_days is not None:
-            checks.integer("keep_days", self.keep_days, 1, LONGEST_KEPT, "leave it out to keep all")
+            checks.integer(
+                "keep_days", self.keep_days, 1, MOST_KEEP_DAYS, "leave it out to keep all"
+            )
 
     def publishes(self, n: int, waiting: int) -> bool:
         """Whether the ``waiting`` last of n reports of an open round are to be shown now."""
@@ -60,7 +62,7 @@ class Terms:
         closes = schedule.ends(round) + self.late_seconds
         return closes if schedule.expires is None else min(closes, schedule.expires)
 
-    def first_kept(self, schedule: Schedule, now: float) -> int:
+    def first_stored(self, schedule: Schedule, now: float) -> int:
         """First round whose sums are not yet to be deleted."""
         if self.keep_days is None:
             return 0

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from loloha.campaign import Campaign
-from loloha.client.client import KEPT_ROUNDS, Client
+from loloha.client.client import STORED_ROUNDS, Client
 from loloha.conform import case
 from loloha.conform.port import Difference, Port, differs, is_off
 from loloha.distribution import exact_distribution
@@ -52,7 +52,7 @@ def histories(port: Port) -> Iterator[Difference]:
 def _forgotten(port: Port) -> Iterator[Difference]:
     """Rounds that are no longer remembered, values and rounds out of range."""
     campaign = case.campaign(LGRR(k=4, eps_inf=2.0, eps_1=1.0))
-    many = [(round, round % 4) for round in range(3, KEPT_ROUNDS + 9)]
+    many = [(round, round % 4) for round in range(3, STORED_ROUNDS + 9)]
     yield "older rounds", _one_history(port, campaign, [*many, (8, 0), (9, 1), (2, 0), (200, 1)], 1)
     odd = [(0, 4), (0, -1), (0, 1), (-1, 0), (1 << 53, 0), ((1 << 53) - 1, 0)]
     yield "out of range", _one_history(port, campaign, odd, 2)
@@ -68,9 +68,9 @@ def _panels(port: Port) -> Iterator[Difference]:
         client = Client(protocol, every=campaign.schedule.every, rng=SimulationRng(4))
         answer = port.ask("reset", rng=SimulationRng(5), state=json.dumps(client.to_dict()))
         restored = _client(answer, protocol)
-        kept = None if restored is None else [restored.is_due(round) for round, _ in history]
+        after = None if restored is None else [restored.is_due(round) for round, _ in history]
         due = [client.is_due(round) for round, _ in history]
-        yield f"the panel of {protocol!r} after a reset", differs(kept, due, answer)
+        yield f"the panel of {protocol!r} after a reset", differs(after, due, answer)
 
 
 def _limited(port: Port) -> Iterator[Difference]:
@@ -205,8 +205,8 @@ def states(port: Port) -> Iterator[Difference]:
         yield f"a state with {wrong}", differs(answer, {"error": "StateError"})
     answer = port.ask("reset", rng=SimulationRng(5), state=json.dumps(client.to_dict()))
     restored = _client(answer, protocol)
-    kept = None if restored is None else (restored.loss, restored.limit)
-    yield "a reset keeps loss and limit", differs(kept, (client.loss, client.limit), answer)
+    after = None if restored is None else (restored.loss, restored.limit)
+    yield "a reset keeps loss and limit", differs(after, (client.loss, client.limit), answer)
     old, new = client.to_dict(), {} if restored is None else restored.to_dict()
     same = new.get("secret") != old["secret"] and not new.get("sent") and not new.get("memo")
     yield "a reset forgets", None if same else "expected a new secret, no memo and no report"

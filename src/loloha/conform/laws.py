@@ -119,7 +119,7 @@ def memo_and_key_stay(protocol: Protocol) -> None:
         key: Any = state["key"]
         own_key = tuple(key) if isinstance(key, list) else key
         drawn = protocol.memo_index(own_key, v) in memo
-        must(drawn, "an answer must be kept under its memo symbol")
+        must(drawn, "an answer must be stored under its memo symbol")
         known = memo
         tables.append(state.get("table"))
         must(tables[0] == tables[-1], "answers that were drawn together must stay")

@@ -112,16 +112,16 @@ class _WholeLines(io.RawIOBase):
     """
 
     def __init__(self, stream: IO[bytes], end: str) -> None:
-        self._stream, self._kept, self._end = stream, b"", f"\n{end}\n".encode()
+        self._stream, self._pending, self._end = stream, b"", f"\n{end}\n".encode()
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1) -> bytes:
-        part = self._kept + self._stream.read(size - len(self._kept) if size >= 0 else -1)
+        part = self._pending + self._stream.read(size - len(self._pending) if size >= 0 else -1)
         _refuse_nul(part)
         ends = 0 < size == len(part) > 1 and part.endswith(b"\r")
-        self._kept = b"\r" if ends else b""
+        self._pending = b"\r" if ends else b""
         if not part:
             part, self._end = self._end, b""
         return part[:-1] if ends else part

@@ -60,7 +60,7 @@ def fetch(
     ------
     DataError
         If the download fails or the file is not the expected one; nothing is left behind, and a
-        good file that was there before is kept.
+        good file that was there before stays.
     ExtraError
         If pooch is not installed.
     ParameterError

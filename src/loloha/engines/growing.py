@@ -225,9 +225,9 @@ class GrowingRound:
             self._runs.append(_Run(path))
 
 
-def tidy(folder: Path, kept: set[str]) -> None:
+def tidy(folder: Path, known: set[str]) -> None:
     """Delete what a killed process left: runs of which nobody knows."""
     with suppress(FileNotFoundError):
         for path in folder.iterdir():
-            if path.name not in kept:
+            if path.name not in known:
                 path.unlink(missing_ok=True)

@@ -70,7 +70,7 @@ class Prospect:
     server_operations : float
         Its rough number of machine operations; ``inf`` where that is not known.
     shared : float
-        Users for each key, on average; None where none is kept.
+        Users for each key, on average; None where keys are not permanent.
     eps_1, eps_inf, eps_2, cap : float
         Loss of the first report; of all reports of one value; of any one round, all others known;
         most budget that can be spent. ``inf`` where nothing bounds it.

@@ -10,7 +10,7 @@ from loloha.privacy.rounded import about, at_least, in_order, loss, percent
 
 
 def users_of_a_key(row: Prospect) -> str | None:
-    """How many users there are for each key, in digits; None where none is kept."""
+    """Users for each key, as text; None where keys are not permanent."""
     if row.shared is None:
         return None
     return "below 1" if row.shared < 1 else about(row.shared, 3)

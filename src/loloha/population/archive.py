@@ -20,7 +20,7 @@ _RENAMED = {
     "workload": "data_set",
     "method": "protocol",
 }
-"""Columns that 0.2 kept under other names."""
+"""Columns by their names of 0.2."""
 # Measurements of small populations take milliseconds: the processes fetch several at a time.
 AT_ONCE = 4
 # A process whose parent was killed waits for work; it should not wait for long.
@@ -31,7 +31,7 @@ Result = TypeVar("Result")
 
 
 class Archive:
-    """Measurements that are kept, by name."""
+    """Stored measurements, by name."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path

@@ -185,18 +185,18 @@ def compare(
             f"keep must lie in an existing folder, got {str(keep)!r}; make the folder first"
         )
     points = points_of(dataset, protocols, eps_inf, alpha, calibration)
-    kept = Archive(keep)
+    archive = Archive(keep)
     values = np.ascontiguousarray(dataset.values, dtype=np.int64)
     digest = hashlib.sha256(values.tobytes()).hexdigest()
     identity = json.dumps([MEASUREMENT, digest, list(values.shape), dataset.k, level, seed])
     tasks = {name_of(point, run): (point, run) for point in points for run in range(runs)}
-    stored = {name: kept.find(name, identity) for name in tasks}
+    stored = {name: archive.find(name, identity) for name in tasks}
     rows = {name: row for name, row in stored.items() if row is not None}
     missing = [name for name in tasks if name not in rows]
     progress(len(rows), len(tasks))
     measured = partial(measure, dataset=dataset, level=level, seed=seed, tasks=tasks)
     for name, row in measure_each(measured, missing, jobs):
-        kept.keep(name, identity, row)
+        archive.keep(name, identity, row)
         rows[name] = row
         progress(len(rows), len(tasks))
     return Comparison(

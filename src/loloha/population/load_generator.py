@@ -54,13 +54,13 @@ def generate_load(
     history = due(history, campaign.schedule.every, generator, first)
     if begins is not None:
         begins(history.present)
-    kept = local()
+    threads = local()
     opened = ExitStack()
 
     def send(body: bytes) -> Receipt:
-        if not hasattr(kept, "collector"):
-            kept.collector = opened.enter_context(Collector(url, token=token))
-        receipt: Receipt = kept.collector.submit(body, CONTENT_TYPE)
+        if not hasattr(threads, "collector"):
+            threads.collector = opened.enter_context(Collector(url, token=token))
+        receipt: Receipt = threads.collector.submit(body, CONTENT_TYPE)
         if progress is not None:
             progress(receipt.sent)
         return receipt

@@ -75,7 +75,7 @@ def points_of(
 
 
 def name_of(point: BudgetPoint, run: int) -> str:
-    """What a run is kept under; it decides the randomness of the run too."""
+    """Name of a run in the archive; it decides the run's randomness too."""
     return f"{point.label}/{point.protocol.fingerprint}/eps{point.eps_inf!r}/run{run}"
 
 

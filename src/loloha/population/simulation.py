@@ -47,7 +47,7 @@ class Simulation(Numeric):
     loss : float64[n]
         What each user has spent over all rounds.
     tallies : list of Tally
-        Of each round, empty if they were not to be kept.
+        Of each round, empty unless ``keep_tallies``.
     dataset : Dataset or None
         The values' labels, rounds and truth, where a `loloha.datasets.Dataset` was simulated.
     every : int

@@ -24,7 +24,7 @@ from loloha.server.series import series as of_rounds
 FEWEST_ROUNDS, MOST_TOGETHER = 4, 1 << 20
 """Rounds from which on, and rounds times values up to which a picture estimates them together."""
 SEEDED = "a seed was given: repeatable, and so without any privacy"
-UNSEEDED = "entropy of the operating system, not kept"
+UNSEEDED = "entropy of the operating system, not stored"
 
 
 class Trial:

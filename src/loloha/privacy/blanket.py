@@ -125,7 +125,8 @@ def meeting(divergences: list[Divergence], local: float, delta: float, *, above:
 
 def _meeting(falling: Divergence, local: float, delta: float, *, above: bool) -> float:
     """The same for one."""
-    # Its logarithm is nearly linear in eps^2: a secant, which halves what is kept too long.
+    # Its logarithm is nearly linear in eps^2: a secant that halves the value of the end
+    # that stays, as the Illinois method does.
 
     def excess(eps: float) -> float:
         return math.log(max(1e-9, falling(eps) / delta))

@@ -71,10 +71,10 @@ def _log_own(stayed: Array, moved_from: Array, moved_to: Array, times: Any) -> A
     apart = _apart(times * scaled[0], times * scaled[1])
     apart += (times * (times - 1) * scaled[0] * scaled[1]).sum(axis=-1)
     most = np.where(np.asarray(times) > 0, stayed, -np.inf).max(axis=-1, keepdims=True)
-    kept = (times * np.exp(np.minimum(stayed - most, 0))).sum(axis=-1)
+    unchanged = (times * np.exp(np.minimum(stayed - most, 0))).sum(axis=-1)
     with np.errstate(divide="ignore"):
         gone = np.log(np.maximum(apart, 0.0)) + tops[0][..., 0] + tops[1][..., 0]
-    return gone - np.log(kept) - most[..., 0] - np.log(k - 1)
+    return gone - np.log(unchanged) - most[..., 0] - np.log(k - 1)
 
 
 def _apart(first: Array, other: Array) -> Floats:

@@ -271,7 +271,7 @@ def _link(protocol: Protocol, link: AUC | None) -> str:
     )
     if not protocol.longitudinal:
         return (
-            "Linking: nothing is kept and keys are drawn anew, so only the value itself, while "
+            "Linking: nothing is memoised and keys are drawn anew, so only the value itself, while "
             f"it stays, links the reports of one user.{from_two}"
         )
     words: Callable[[Any], str] | None = LINK_WORDS.of(encoding)

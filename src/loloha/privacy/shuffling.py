@@ -214,9 +214,9 @@ def _of_symbols(p: float, q: float, g: int, values: int) -> _Answers:
         classes = Classes((p, q), (q, p), (p, q))
         return _Answers(local, [], [classes, classes.swapped], (p, q))
     user = (p, q, q, (g - 3) * q), (q, p, q, (g - 3) * q)
-    kept = slice(0, 4 if g > 3 else 3)
+    columns = slice(0, 4 if g > 3 else 3)
     hidden, same, third = (
-        Classes(*(part[kept] for part in (*user, others)))
+        Classes(*(part[columns] for part in (*user, others)))
         for others in (
             (q, q, q, (g - 3) * q),
             (p, q, q, (g - 3) * q),

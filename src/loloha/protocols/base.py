@@ -240,7 +240,7 @@ class Protocol:
         return channel.table(rng) if channel.joint else None
 
     def permanent(self, rng: Rng, x: int) -> Answer:
-        """Permanent randomised response x' to the memo symbol ``x``, to be kept."""
+        """Permanent randomised response x' to the memo symbol ``x``, to be memoised."""
         return self.encoding.randomise(rng, x, self.first_channel)
 
     def instant(self, rng: Rng, answer: Answer) -> Answer:
@@ -274,8 +274,8 @@ class Protocol:
         """Full specification as plain JSON data: type, version and every parameter."""
         params = self.get_params()
         absent = [name for name, value in self.later.items() if params[name] == value]
-        kept = {name: value for name, value in params.items() if name not in absent}
-        return {"type": self.name, "version": SPEC_VERSION, **kept}
+        given = {name: value for name, value in params.items() if name not in absent}
+        return {"type": self.name, "version": SPEC_VERSION, **given}
 
     @classmethod
     def from_params(cls, params: Mapping[str, Any]) -> Self:

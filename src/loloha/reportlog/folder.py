@@ -87,11 +87,11 @@ class Contents:
         }
         if not late:
             return self
-        kept = {
+        punctual = {
             round: tuple(file for file in of if file.path not in late)
             for round, of in self.rounds.items()
         }
-        return Contents(kept, {**self.refused, LATE: tuple(late)})
+        return Contents(punctual, {**self.refused, LATE: tuple(late)})
 
     def must_be_clean(self) -> None:
         """Refuse the log if any file was refused.

@@ -65,7 +65,7 @@ class Enrolment:
     client: Client
     queue: Mapping[int, str] = field(default_factory=dict)
     halted: str | None = None
-    """"paused" or "ended" once the collector has said so: nothing is drawn, kept or sent."""
+    """"paused" or "ended" by the collector's answer: nothing is drawn, stored or sent."""
 
     def without(self, round: int) -> Enrolment:
         """The same, with one message less in the queue."""

@@ -115,17 +115,17 @@ class AgreementFile:
         try:
             _must_look_ours(place, file.read() or b"")
             file.delete()
-            kept = "What was spent before it stays counted."
+            spent = "What was spent before it stays counted."
             if not _is_ledger(ledger):
                 Path(ledger).unlink(missing_ok=True)
-                kept = "Nothing is known of what was spent."
+                spent = "Nothing is known of what was spent."
         finally:
             file.close()
         return (
             f"The damaged state at {file.path!r} is deleted, with key, memo and unsent reports; "
             "nothing more is reported. What was sent stays counted, and what this state had spent "
-            f"can no longer be read. {kept} If you agree again, new answers are drawn and spend on "
-            "top of all that."
+            f"can no longer be read. {spent} If you agree again, new answers are drawn and "
+            "spend on top of all that."
         )
 
     def agreed(self) -> Agreement:

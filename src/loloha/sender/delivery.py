@@ -37,7 +37,7 @@ class Delivery:
         Why they stay; empty if none does.
     campaign : str
         "open"; "paused" or "ended" once the collector has said so, "ended" also from the end date
-        of its document on: nothing is drawn, kept or sent any more, and what waited is dropped.
+        of its document on: nothing is drawn, stored or sent any more, and what waited is dropped.
         While it is paused each delivery asks whether it goes on.
     """
 

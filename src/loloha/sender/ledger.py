@@ -65,7 +65,7 @@ class Ledger:
             unseal(rest := {**plain})
             del rest["type"], rest["version"]
             spent = amount(rest.pop("spent"))
-            # Release 0.2.0 kept what was spent alone.
+            # Release 0.2.0 stored the loss alone.
             committed = amount(rest.pop("committed", spent))
             ledger = cls(spent, committed, rounds_of_plain(rest.pop("answered")))
             nothing_else(rest)

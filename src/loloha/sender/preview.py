@@ -35,7 +35,7 @@ QUEUED, ANSWERED, EXAMPLE = "queued", "answered", "example"
 _KINDS = {
     QUEUED: "this report waits; the next delivery sends these bytes.",
     ANSWERED: "this round was answered, and its report has left the queue. These were its bytes.",
-    EXAMPLE: "an example. Nothing was drawn, kept or sent for this user.",
+    EXAMPLE: "an example. Nothing was drawn, stored or sent for this user.",
 }
 
 _PSEUDONYM = (

@@ -1,6 +1,6 @@
 """One user's device on the network: consent, enrolment, a queue that survives anything.
 
-Standard library only. Nothing is sanitised, kept or sent before the user agrees.
+Standard library only. Nothing is sanitised, stored or sent before the user agrees.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _alone(
 
 
 class Sender:
-    """The reports of one user, kept in one file that only its owner can read.
+    """The reports of one user, stored in one file that only its owner can read.
 
     Use as a context manager: the file is locked meanwhile, so that two processes cannot answer one
     round twice. Threads may share it: a report waits for no delivery. A fork may not.
@@ -189,7 +189,7 @@ class Sender:
         Returns
         -------
         Campaign or None
-            The first one; None, with nothing kept or sent, where the user has `opted_out`.
+            The first one; None, with nothing stored or sent, where the user has `opted_out`.
 
         Raises
         ------
@@ -197,7 +197,7 @@ class Sender:
             If a document is not the one of its fingerprint, or the user has agreed to others, or
             a campaign has ended, by its end date or at its collector.
         ParameterError
-            If the limit covers too little; says what would fit. Nothing was drawn or kept.
+            If the limit covers too little; says what would fit. Nothing was drawn or stored.
         Unreachable
             If a collector does not answer.
         """
@@ -286,10 +286,9 @@ class Sender:
         Returns
         -------
         int or None
-            The round; None if nothing is drawn, kept or sent for it: it is not one of this user's,
-            where the campaign asks each user in one round of ``every`` only, or the collector has
-            said that the campaign is paused or has ended, or its end date has passed, or the user
-            has `opted_out`.
+            The round. None if nothing is drawn, stored or sent for it: the user is not due in it
+            (one round of ``every``), the campaign is paused or has ended, or the user has
+            `opted_out`.
 
         Raises
         ------
@@ -387,7 +386,7 @@ class Sender:
 
     @_alone
     def preview(self, campaign: Campaign | None = None, *, round: int | None = None) -> Preview:
-        """The exact bytes of a report and what they say; nothing is drawn, kept, sent or asked.
+        """The exact bytes of a report and what they say; nothing is drawn, stored, sent or asked.
 
         Where the round was answered it is that report. Else it is an example: no value is asked
         for, and the state is not touched, so that it may be shown as often as one likes.

@@ -182,7 +182,7 @@ def mean_variance(
     frequency = numbers("f", f, 0.0, 1.0, "give true frequencies")
     channel = Channel.formula(speakable(protocol))
     # Without a memo users who return share nothing but that they were drawn.
-    kept = Channel.memoised(protocol) if protocol.longitudinal else Channel.noiseless()
+    memoised = Channel.memoised(protocol) if protocol.longitudinal else Channel.noiseless()
     total: Any = np.zeros_like(frequency)
     all_reports = sum(n for n, _ in sizes)
     before: dict[int, float] = {}
@@ -191,6 +191,6 @@ def mean_variance(
         drawn = users or n, expected_eligible(protocol, n), frequency
         total = total + share**2 * spread(channel, *drawn)
         if earlier:
-            total = total + 2 * share * earlier * spread(kept, *drawn)
+            total = total + 2 * share * earlier * spread(memoised, *drawn)
         before[panel] = earlier + share
     return plain(total)

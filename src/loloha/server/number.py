@@ -170,8 +170,8 @@ class Numbers:
         -----
         All values v are in it for which the likelihood, largest under S(j) >= 1 - level up to j = v
         and S(j) <= 1 - level beyond, is not far below the largest of any decreasing S. How far, is
-        that of the distribution that makes it largest, flat at the quantile: so at least
-        ``confidence`` is kept whatever the distribution is, and more where it falls there.
+        that of the distribution that makes it largest, flat at the quantile: so coverage
+        is at least ``confidence`` for every distribution, and more where it falls there.
         docs/maths.md, section 20; docs/numbers.md has coverage and widths.
         """
         rest = 1 - checks.level(level)

@@ -41,8 +41,8 @@ def project_simplex(frequencies: Any) -> Floats:
     descending = -np.sort(-shifted, axis=-1)
     excess = np.cumsum(descending, axis=-1) - 1
     ranks = np.arange(1, unbiased.shape[-1] + 1)
-    kept = np.count_nonzero(descending * ranks > excess, axis=-1, keepdims=True)
-    common = np.take_along_axis(excess, kept - 1, axis=-1) / kept
+    active = np.count_nonzero(descending * ranks > excess, axis=-1, keepdims=True)
+    common = np.take_along_axis(excess, active - 1, axis=-1) / active
     projected: Floats = np.maximum(shifted - common, 0.0)
     return projected
 

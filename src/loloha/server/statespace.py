@@ -156,13 +156,13 @@ def _predict(
     state: Floats, covariance: Floats, drift: Any, rho: Any, elapsed: int
 ) -> tuple[Floats, Floats]:
     """States and covariance some rounds later."""
-    kept = rho**elapsed
+    persistence = rho**elapsed
     state, covariance = state.copy(), covariance.copy()
-    state[2] *= kept
-    covariance[2] *= kept
-    covariance[:, 2] *= kept
+    state[2] *= persistence
+    covariance[2] *= persistence
+    covariance[:, 2] *= persistence
     covariance[0, 0] += drift * elapsed
-    covariance[2, 2] += 1 - kept**2
+    covariance[2, 2] += 1 - persistence**2
     return state, covariance
 
 
@@ -264,7 +264,7 @@ class States:
         Of the truth on x, a and b.
     rest : float64[tau, k]
         Standard deviation of what these do not say of it.
-    kept : float64[tau]
+    persistence : float64[tau]
         Correlation of that, and of b, with the row before.
     """
 
@@ -275,7 +275,7 @@ class States:
     covariances: Floats
     loads: Floats
     rest: Floats
-    kept: Floats
+    persistence: Floats
 
     def covariance(self, s: int, t: int) -> Floats:
         """Of the truths of rows s <= t given all rounds, float64[k]."""
@@ -283,7 +283,7 @@ class States:
         for gain in self.gains[s:t]:
             row = np.einsum("ik,ijk->jk", row, gain)
         shared: Floats = np.einsum("ik,ik->k", row, self.covariances[t])
-        shared += self.kept[s + 1 : t + 1].prod() * self.rest[s] * self.rest[t]
+        shared += self.persistence[s + 1 : t + 1].prod() * self.rest[s] * self.rest[t]
         return shared
 
 
@@ -303,7 +303,7 @@ def smooth(observed: Observed, parameters: Parameters) -> States:
     # At the pace of all values: a burst must not hide in a pace that it has raised itself.
     common = forward(observed, parameters._replace(pace=1.0))
     innovations = np.array([step.innovation / np.sqrt(step.scale) for step in common])
-    # A row's gain takes the place of what the filter knew after it, which is the most that is held.
+    # A row's gain replaces the filter's state after it, the largest array in memory.
     gains: list[Floats] = []
     covariances, means = np.empty((tau, 3, size)), np.empty((tau, size))
     state, covariance = steps[-1].state, steps[-1].covariance
@@ -321,13 +321,15 @@ def smooth(observed: Observed, parameters: Parameters) -> States:
         means[t] = (loads[t] * state).sum(axis=0)
         covariances[t] = np.einsum("ijk,jk->ik", covariance, loads[t])
     smoothed = Posterior(means, (loads * covariances).sum(axis=1) + rest**2)
-    kept = rho ** np.asarray(observed.elapsed, dtype=np.float64)
-    return States(filtered, smoothed, innovations, gains[::-1], covariances, loads, rest, kept)
+    persistence = rho ** np.asarray(observed.elapsed, dtype=np.float64)
+    return States(
+        filtered, smoothed, innovations, gains[::-1], covariances, loads, rest, persistence
+    )
 
 
-def _gain(covariance: Floats, predicted: Floats, kept: Any) -> Floats:
+def _gain(covariance: Floats, predicted: Floats, persistence: Any) -> Floats:
     """Covariance of a row's states with the next row's, over that of these: float64[3, 3, k]."""
-    across = covariance * np.array([1.0, 1.0, kept])[None, :, None]
+    across = covariance * np.array([1.0, 1.0, persistence])[None, :, None]
     solved = np.linalg.solve(predicted.transpose(2, 0, 1), across.transpose(2, 1, 0))
     gain: Floats = solved.transpose(2, 1, 0)
     return gain

@@ -90,9 +90,9 @@ class _Clouds:
         self.share /= self.share.sum(axis=1, keepdims=True)
         poor = np.flatnonzero(1 / (self.share**2).sum(axis=1) < PARTICLES / 2)
         if poor.size:
-            kept = _resampled(self.share[poor], rng)
+            resampled = _resampled(self.share[poor], rng)
             for array in (self.memo, self.begun, self.stayed, self.row, self.cell, chance):
-                array[poor] = array[poor[:, None], kept]
+                array[poor] = array[poor[:, None], resampled]
             self.share[poor] = 1 / PARTICLES
         steps = np.cumsum(chance, axis=2)
         at = rng.random(self.cell.shape) * steps[:, :, -1]

@@ -22,7 +22,7 @@ from loloha_lab.attacks.memo import BitMemos, SymbolMemos
 if TYPE_CHECKING:
     from loloha.arrays import Array
 
-# Tables of memos times cells of one user that are kept exactly.
+# Tables of memos times cells of one user that are tracked exactly.
 _STATES_AT_MOST = 1 << 11
 # Numbers that are in memory at once.
 _NUMBERS = 1 << 20
@@ -177,7 +177,7 @@ def _prior(prior: Any, k: int) -> Any:
 
 
 def _values(chances: Array, change: float, rounds: int, n: int, rng: np.random.Generator) -> Any:
-    """Values of users: kept, or drawn anew."""
+    """Values of users: the last one, or drawn anew."""
     fresh = rng.choice(len(chances), size=(n, rounds), p=chances)
     drawn = rng.random((n, rounds)) < change
     drawn[:, 0] = True

@@ -24,7 +24,7 @@ from loloha_lab.guarantees.absorption import Absorption, GradualRelease
 from loloha_lab.guarantees.window_error import of_protocol, of_refined, unchanged, windows
 
 EPS_INF, EPS_1, LOSS, WINDOW = 2.0, 1.0, 2.0, 30
-KEPT_EPS_INF = 2 * LOSS
+MEMO_EPS_INF = 2 * LOSS
 """Of all reports of one value, under the other guarantees: of what memoises alone."""
 ONE_VALUE, ANY_WINDOW, TRANSCRIPT = "one value", "any window", "whole transcript"
 GUARANTEES = {
@@ -133,7 +133,7 @@ def _chains(guarantee: str, population: Population) -> Iterator[ComparedMethod]:
             yield _chain(method, protocol, "by its ε", smooth=True)
         else:
             rounds = WINDOW if guarantee == ANY_WINDOW else tau
-            fixed = {"eps_inf": KEPT_EPS_INF, "eps_2": LOSS / rounds}
+            fixed = {"eps_inf": MEMO_EPS_INF, "eps_2": LOSS / rounds}
             why = f"ε₂ = {LOSS:g}/{rounds}" + (", least noise at g = 2" if cls is OLOLOHA else "")
             yield _chain(method, hold(cls, fixed, {"k": k}), why)
         if method == "OLOLOHA":
@@ -146,11 +146,11 @@ def _panels(guarantee: str, population: Population) -> ComparedMethod:
         protocol: Protocol = OLOLOHA(k=k, eps_inf=EPS_INF, eps_1=EPS_1)
         return _chain(method, protocol, "by its ε; panels keep more than this", WINDOW, smooth=True)
     if guarantee == ANY_WINDOW:
-        protocol = hold(OLOLOHA, {"eps_inf": KEPT_EPS_INF, "eps_2": LOSS}, {"k": k})
+        protocol = hold(OLOLOHA, {"eps_inf": MEMO_EPS_INF, "eps_2": LOSS}, {"k": k})
         return _chain(
             method, protocol, f"ε₂ = {LOSS:g}, one report in {WINDOW}", WINDOW, smooth=True
         )
-    protocol = OLOLOHA(k=k, eps_inf=KEPT_EPS_INF, eps_1=LOSS)
+    protocol = OLOLOHA(k=k, eps_inf=MEMO_EPS_INF, eps_1=LOSS)
     return _chain(
         method, protocol, f"ε₁ = {LOSS:g}, one report for all", population.tau, smooth=True
     )

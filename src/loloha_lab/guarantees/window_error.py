@@ -27,7 +27,7 @@ def unchanged(values: Array, window: slice) -> Floats:
 
 
 def shared(channel: Channel, collision: float, same: Any, k: int, n: int) -> Any:
-    """Covariance of two rounds of n users, mean over k values, by the share who kept their value.
+    """Covariance of two rounds of n users, mean over k values, by the share of unchanged ones.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def shared(channel: Channel, collision: float, same: Any, k: int, n: int) -> Any
 
     Notes
     -----
-    A user who kept the value adds the memo's variance. One who moved from v to w shares it where
+    A user who did not change adds the memo's variance. One who moved from v to w shares it where
     they collide: c0 times it for v and for w themselves, and c0 times it less
     c0^2 / (1 - c0) for any other value, whose own collisions with v and w exclude each other where
     these do not collide. Three hashes are taken as independent: exact but for values on a line of

@@ -120,9 +120,9 @@ SAID = {
     "memo of a bucket": Difference(
         "What dBitFlipPM memoises at d = 1",
         "Table 2 has 0.001 to 0.005 % for DB_MT.",
-        "That is what an answer kept for each visited bucket gives. The protocol keeps one for "
-        "each pattern, which with one sampled bucket means: in it, or not. Users then show even "
-        "less.",
+        "That is what an answer memoised for each visited bucket gives. The protocol memoises "
+        "one for each pattern, which with one sampled bucket means: in it, or not. Users then show "
+        "even less.",
         "Maths, section 7; table 2.",
     ),
 }

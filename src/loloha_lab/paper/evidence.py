@@ -171,8 +171,8 @@ def memo_of_a_bucket(results: Results) -> Iterable[Evidence]:
             apart = 100 * exposed_by_bucket(results.protocol(point), visits)
             yield Evidence(
                 f"{_name(point)}: users of whom every change shows",
-                f"measured {100 * results.mean(point, 'exposed'):.5f} %; with an answer kept for "
-                f"each bucket it would be {apart:.4f} %",
+                f"measured {100 * results.mean(point, 'exposed'):.5f} %; with an answer memoised "
+                f"for each bucket it would be {apart:.4f} %",
             )
 
 

@@ -72,14 +72,14 @@ def measure_grid(
     progress: Progress = lambda done, total: None,
 ) -> Measurements:
     """Measure every cell that is not there yet."""
-    kept = Archive(out / archive.FILE)
+    results = Archive(out / archive.FILE)
     tasks: list[Task] = [*attacks(grid, facts), *cells(grid, facts)]
     if changes:
         tasks += map(Visibility, points(grid, facts))
     if series:
         tasks += smoothings(grid, facts)
     wanted = {task: task.identity(grid.seed, facts[task.point.workload]) for task in tasks}
-    stored = {task: kept.find(task.name, identity) for task, identity in wanted.items()}
+    stored = {task: results.find(task.name, identity) for task, identity in wanted.items()}
     rows: dict[Task, Row] = {task: row for task, row in stored.items() if row is not None}
     missing = [task for task in wanted if task not in rows]
     # Long and short ones mixed, so that the time left can be told.
@@ -89,7 +89,7 @@ def measure_grid(
     peaks: dict[int, int] = {}
     measure_one = partial(measure_task, seed=grid.seed, facts=facts, out=out)
     for task, row, process, peak in measure_each(measure_one, mixed, jobs):
-        kept.keep(task.name, wanted[task], row)
+        results.keep(task.name, wanted[task], row)
         rows[task] = row
         peaks[process] = max(peak, peaks.get(process, 0))
         progress(len(rows), len(wanted))
@@ -101,7 +101,7 @@ def measure_grid(
         series=[rows[task] for task in wanted if isinstance(task, Smoothing)],
         measured=len(missing),
         reused=len(wanted) - len(missing),
-        damaged=sum(task.name in kept for task in missing),
+        damaged=sum(task.name in results for task in missing),
         seconds=time.perf_counter() - started,
         peak_bytes=sum(peaks.values()),
         jobs=jobs,

@@ -141,7 +141,7 @@ class Task:
 
     @property
     def name(self) -> str:
-        """What the result is kept under; it decides the randomness too."""
+        """Name of the result in the archive; it decides the randomness too."""
         raise NotImplementedError
 
     def identity(self, seed: int, facts: Facts) -> str:

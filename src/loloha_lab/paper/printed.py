@@ -192,4 +192,4 @@ def _why_exposed(results: Results, point: CurvePoint) -> str:
         return "two answers of one user are equal by chance"
     visits = results.material(point).visits
     apart = round(100 * exposed_by_bucket(results.protocol(point), visits), DIGITS)
-    return f"an answer kept for each bucket would give {apart:g}: correction 10"
+    return f"an answer memoised for each bucket would give {apart:g}: correction 10"

@@ -99,9 +99,9 @@ def mean_noise(protocol: DyadicLH) -> float:
 
 def noises(rounds: int, eps: float, changes: Sequence[int]) -> list[str]:
     """What each costs at one loss of everything that is sent in so many rounds."""
-    kept = [DyadicLH(k=K, eps=eps, rounds=rounds, changes=most) for most in changes]
+    dyadic = [DyadicLH(k=K, eps=eps, rounds=rounds, changes=most) for most in changes]
     ololoha = (rule(K, rounds, eps).noise for rule in (proven, at_best))
-    return [*map(_short, [*map(mean_noise, kept), *ololoha, once(K, rounds, eps)])]
+    return [*map(_short, [*map(mean_noise, dyadic), *ololoha, once(K, rounds, eps)])]
 
 
 def budget_row(eps: float) -> list[str]:

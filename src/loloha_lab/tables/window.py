@@ -21,7 +21,7 @@ from loloha_lab.tables import markdown
 USERS, K, RUNS = 10_000, 96, 10
 HEAD = (
     "population", "rounds", "saved if nobody changes", "saved", "as the reports show it",
-    "likelihood kept", "saved with the choice",
+    "likelihood chosen", "saved with the choice",
 )  # fmt: skip
 
 
@@ -67,7 +67,7 @@ def row(case: Case) -> list[str]:
     """A line of the table: means of all runs, of OLOLOHA at eps_inf = 2, eps_1 = 1."""
     protocol = OLOLOHA(k=case.k, eps_inf=2.0, eps_1=1.0)
     squares = {"mean": 0.0, "likelihood": 0.0, "auto": 0.0}
-    gain, seen, kept = 0.0, 0.0, 0
+    gain, seen, likely = 0.0, 0.0, 0
     for run in range(RUNS):
         values = case.values(case.rounds, run)
         truth = np.bincount(values.ravel(), minlength=case.k) / values.size
@@ -77,12 +77,12 @@ def row(case: Case) -> list[str]:
             squares[method] += float(((decoded.frequencies - truth) ** 2).sum())
         # The last one chose for itself.
         gain, seen = decoded.gain or 0.0, seen + (decoded.seen or 0.0) / RUNS
-        kept += decoded.method == "likelihood"
+        likely += decoded.method == "likelihood"
     plain = squares["mean"]
     saved, chosen = (1 - squares[method] / plain for method in ("likelihood", "auto"))
     shares = [f"{100 * share:.1f} %" if abs(share) < 1 else f"{100 * share:.0f} %"
               for share in (gain, saved, seen, chosen)]  # fmt: skip
-    return [case.name, str(case.rounds), *shares[:3], f"{kept} of {RUNS}", shares[3]]
+    return [case.name, str(case.rounds), *shares[:3], f"{likely} of {RUNS}", shares[3]]
 
 
 def text() -> str:

@@ -63,9 +63,9 @@ class Card:
 
     @property
     def retention(self) -> str:
-        """How long the sums of a round are kept."""
+        """How long the sums of a round are stored."""
         days = self.stored.terms.keep_days
-        return "sums are kept" if days is None else f"sums for {days} days after a round"
+        return "sums are stored for ever" if days is None else f"sums for {days} days after a round"
 
 
 async def cards(context: Context, before: str | None) -> tuple[list[Card], str | None]:

@@ -1,4 +1,4 @@
-"""Admin keys: only hashes are kept, with a label, and when they were made, used, and are to end."""
+"""Admin keys: stored as hashes, with a label and times of creation, last use and expiry."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class AdminKeys:
         return sorted(keys, key=lambda key: (key.created or 0, key.sha256))
 
     def draw(self, label: str = "", *, now: float, days: int | None = None) -> tuple[str, AdminKey]:
-        """Draw a key and accept it, for so many days or for ever; itself it is kept nowhere."""
+        """Draw a key and accept it, for so many days or for ever; only its hash is stored."""
         if label:
             check_text("label", label, _LONGEST_LABEL)
         if days is not None:

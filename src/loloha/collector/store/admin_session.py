@@ -89,7 +89,7 @@ def _lasts(now: float) -> Any:
 
 
 def _proof(secret: str, key: AdminKey) -> bytes:
-    # Ends the session with its key; of a key that is kept nowhere, the store tells nothing by it.
+    # Ends the session with its key; only the key's hash is stored.
     return _derived(secret, b"key" + key.sha256)
 
 

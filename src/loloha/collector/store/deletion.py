@@ -66,7 +66,7 @@ class Deletion:
         """Delete rounds older than the terms of their campaigns keep them, each as a whole."""
         keeps = schema.campaign.c.terms.contains('"keep_days"')
         for stored in self._store.campaigns(keeps):
-            before = stored.terms.first_kept(stored.campaign.schedule, now)
+            before = stored.terms.first_stored(stored.campaign.schedule, now)
             while self._some_old_sums(stored, before):
                 if monotonic() >= until:
                     return True

@@ -237,14 +237,14 @@ class Recorder:
             place["segment"] = piece.opened.segment
             guards.append({**place, "rows": pack(new.reporters, new.digests)})
             if self.keeps is not None:
-                kept = self.keeps(stored.campaign, piece.round, new.reporters, new.keys, new.ys)
-                reports.append({**place, "reports": kept})
+                packed = self.keeps(stored.campaign, piece.round, new.reporters, new.keys, new.ys)
+                reports.append({**place, "reports": packed})
             if piece.shown and piece.opened.waiting:
                 self._counts.publish(connection, stored, piece.round)
         self._fresh += fresh
         connection.execute(statement.INSERT_GUARD, guards)
         if reports:
-            connection.execute(statement.INSERT_KEPT, reports)
+            connection.execute(statement.INSERT_QUEUED, reports)
         for table, shown in ((cell, True), (waiting_cell, False)):
             news = [(o.round, o.columns.keys, o.columns.ys) for o in fresh if o.shown is shown]
             self._counts.add(connection, stored, table, news)

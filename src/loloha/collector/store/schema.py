@@ -1,4 +1,4 @@
-"""The tables. Only sums and the replay guard of open rounds are kept, never a report."""
+"""The tables. Only sums and the replay guard of open rounds are stored, never a report."""
 
 from __future__ import annotations
 
@@ -110,8 +110,8 @@ waiting_cell = _of_round("waiting_cell", "part", "counts")
 # Reporters and digests, a segment a commit; gone when the round is closed.
 guard = _of_round("guard", "segment", "rows")
 
-# Reports on their way to the opt-in log of reports; empty where none is kept.
-kept = _of_round("kept", "segment", "reports")
+# Reports on their way to the opt-in log of reports; empty where there is none.
+queued = _of_round("kept", "segment", "reports")
 
 # The newest round that a rule was tried on; rules by a digest of what they say.
 alarm_mark = Table(

@@ -15,7 +15,7 @@ from loloha.collector.store.store import Store
 
 @dataclass
 class Standing:
-    """One campaign; counts are of all rounds that are kept."""
+    """One campaign; counts are of all stored rounds."""
 
     state: State  # As it was ordered: an end date may have passed since.
     newest_report: int  # In whole minutes of Unix time, 0 before the first.

@@ -15,9 +15,9 @@ from loloha.collector.store.schema import (
     estimate,
     estimated_round,
     guard,
-    kept,
     metadata,
     outcome,
+    queued,
     waiting_cell,
     writer,
 )
@@ -140,7 +140,7 @@ DELETE_SEGMENTS = sql.delete(guard).where(
     _here(guard), guard.c.segment.in_(sql.bindparam("segments", expanding=True))
 )
 INSERT_GUARD = sql.insert(guard)
-INSERT_KEPT = sql.insert(kept)
+INSERT_QUEUED = sql.insert(queued)
 
 NUMBER_WAITING = sql.select(outcome.c.round, outcome.c.count).where(
     _in_rounds(outcome), outcome.c.kind == "waiting"
@@ -184,26 +184,28 @@ IS_SHOWN = SHOWN.where(campaign.c.id == _entry)
 DELETING = sql.select(campaign.c.id).where(campaign.c.state == "deleting")
 
 # Those that were marked come first.
-MOST_KEPT = 10_000
-KEPT_SIZES = (
-    sql.select(kept.c.campaign_id, kept.c.round, kept.c.segment, sql.func.length(kept.c.reports))
-    .where(kept.c.campaign_id.in_(SHOWN))
-    .order_by(kept.c.campaign_id, kept.c.round, kept.c.segment)
-    .limit(MOST_KEPT)
+MOST_QUEUED = 10_000
+QUEUED_SIZES = (
+    sql.select(
+        queued.c.campaign_id, queued.c.round, queued.c.segment, sql.func.length(queued.c.reports)
+    )
+    .where(queued.c.campaign_id.in_(SHOWN))
+    .order_by(queued.c.campaign_id, queued.c.round, queued.c.segment)
+    .limit(MOST_QUEUED)
 )
-MARK_KEPT = (
-    sql.update(kept)
-    .where(_here(kept), kept.c.segment >= 0, kept.c.segment <= _number("last"))
-    .values(segment=-1 - kept.c.segment)
+MARK_QUEUED = (
+    sql.update(queued)
+    .where(_here(queued), queued.c.segment >= 0, queued.c.segment <= _number("last"))
+    .values(segment=-1 - queued.c.segment)
 )
 # None that another collector marked since.
-_marked = _here(kept) & (kept.c.segment < 0) & (kept.c.segment >= -1 - _number("last"))
-MARKED_KEPT = (
-    sql.select(kept.c.reports)
-    .where(_marked, kept.c.campaign_id.in_(SHOWN))
-    .order_by(kept.c.segment.desc())
+_marked = _here(queued) & (queued.c.segment < 0) & (queued.c.segment >= -1 - _number("last"))
+MARKED_QUEUED = (
+    sql.select(queued.c.reports)
+    .where(_marked, queued.c.campaign_id.in_(SHOWN))
+    .order_by(queued.c.segment.desc())
 )
-DELETE_KEPT = sql.delete(kept).where(_marked)
+DELETE_QUEUED = sql.delete(queued).where(_marked)
 
 # What a campaign has counted in the rounds before one; all that there is of it but its document.
 _before = _number("before")
@@ -231,7 +233,7 @@ SET_DELETED = (
     .where(*(~sql.exists().where(table.c.campaign_id == _entry) for table in OF_CAMPAIGN))
     .values(state="deleted")
 )
-DELETE_ANY_KEPT = delete_batch(kept)
+DELETE_ANY_QUEUED = delete_batch(queued)
 
 
 def insert(dialect: str, table: sql.Table) -> Any:

@@ -63,12 +63,12 @@ def merge(users: Array, symbols: Array, size: int, merged: Array, firsts: Array)
 
 
 @njit
-def spread(answers: Array, slots: Array, kept: Array) -> None:
-    """kept[t, u] = answers[slots[t, u]], -1 where there is no report."""
+def spread(answers: Array, slots: Array, memos: Array) -> None:
+    """memos[t, u] = answers[slots[t, u]], -1 where there is no report."""
     for t in range(slots.shape[0]):
         for u in range(slots.shape[1]):
             cell = slots[t, u]
-            kept[t, u] = answers[cell] if cell >= 0 else -1
+            memos[t, u] = answers[cell] if cell >= 0 else -1
 
 
 @njit

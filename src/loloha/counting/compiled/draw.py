@@ -88,12 +88,12 @@ def settle(words: Array, undecided: Any, tails: Any, rest: Any) -> None:
 
 
 @njit
-def lie(truths: Array, kept: Array, others: Any, answers: Array) -> None:
-    """Where the bit in ``kept`` is 0, tell the next of the other symbols; -1 stays -1."""
+def lie(truths: Array, truthful: Array, others: Any, answers: Array) -> None:
+    """Where the bit in ``truthful`` is 0, send the next of the other symbols; -1 stays -1."""
     used = 0
     for i in range(len(truths)):
         x = truths[i]
-        honest = kept[i >> 6] >> np.uint64(i & 63) & _ONE
+        honest = truthful[i >> 6] >> np.uint64(i & 63) & _ONE
         other = others[used]
         other += other >= x
         answers[i] = x if honest or x < 0 else other

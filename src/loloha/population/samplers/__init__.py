@@ -53,7 +53,7 @@ def sample(
     protocol: Protocol, history: History, draws: Draws, progress: Progress, *, keep: bool = True
 ) -> Sample:
     """What the server sees of a population."""
-    # ``keep`` says that counts will be kept as tallies, and not only their support be looked at.
+    # ``keep`` says that tallies are wanted, not only their support.
     encoding = protocol.encoding
     sampler: Sampler | None = COUNTS.of(encoding)
     if sampler is None or not _takes_usual_steps(protocol):
@@ -101,7 +101,7 @@ def _one_round(
     draws: Draws,
     progress: Progress,
 ) -> Iterator[Ints]:
-    """Nothing is kept: the users of every round are new ones, in their only round."""
+    """Nothing is memoised: the users of every round are new ones, in their only round."""
     chain = Chain(protocol.first_channel, None)
     for t, round_values in enumerate(history.rounds(protocol.encoding.values)):
         visits = Visits.of_round(round_values[round_values >= 0], protocol.encoding.values)

@@ -109,11 +109,11 @@ class Draws:
     def symbols(self, channel: SymbolChannel, truths: Array) -> Any:
         """One answer to each of ``truths``, an integer array of symbols; -1 stays -1."""
         flat = truths.reshape(-1)
-        kept = self.bits(channel.keep, len(flat))
-        lies = len(flat) - _count(kept, len(flat))
+        truthful = self.bits(channel.keep, len(flat))
+        lies = len(flat) - _count(truthful, len(flat))
         others = self.below(channel.g - 1, lies)
         answers = np.empty_like(flat)
-        _lie(flat, kept, others, answers)
+        _lie(flat, truthful, others, answers)
         return answers.reshape(truths.shape)
 
     def tables(self, channel: TableChannel, count: int) -> Any:
@@ -210,13 +210,13 @@ def _count(words: Words, count: int) -> int:
     return ones
 
 
-def _lie(truths: Array, kept: Words, others: Array, answers: Array) -> None:
-    """Where the bit in ``kept`` is 0, tell the next of the other symbols; -1 stays -1."""
+def _lie(truths: Array, truthful: Words, others: Array, answers: Array) -> None:
+    """Where the bit in ``truthful`` is 0, send the next of the other symbols; -1 stays -1."""
     loops = compiled("draw", len(truths))
     if loops:
-        loops.lie(truths, kept, np.append(others, np.int32(0)), answers)
+        loops.lie(truths, truthful, np.append(others, np.int32(0)), answers)
         return
-    lies = ~unpack(kept, len(truths))
+    lies = ~unpack(truthful, len(truths))
     answers[:] = truths
     answers[lies] = others + (others >= truths[lies])
     answers[truths < 0] = -1

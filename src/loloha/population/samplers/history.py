@@ -65,7 +65,7 @@ class History:
         return present
 
     def visits(self, bins: int) -> Visits:
-        """Which of ``bins`` near-equal parts of the domain each user ever holds; kept."""
+        """Which of ``bins`` near-equal parts of the domain each user ever holds; cached."""
         if bins not in self._visits:
             self._visits[bins] = Visits(self._binned(bins, self.values), bins)
         return self._visits[bins]

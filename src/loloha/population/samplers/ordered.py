@@ -18,9 +18,9 @@ def sample_thresholds(
 ) -> tuple[Ints, Iterator[Ints]]:
     """A memoised bit for each side of the threshold; then a fresh one for each report."""
     rows = _rows(encoding, visits, draws)
-    kept, answers = memoise(2, partial(_sides, rows), chain, visits, draws, progress)
+    memos, answers = memoise(2, partial(_sides, rows), chain, visits, draws, progress)
     keys = rows if encoding.key_bits else None
-    return answers, count_cells(encoding, chain, keys, kept, draws, progress)
+    return answers, count_cells(encoding, chain, keys, memos, draws, progress)
 
 
 def report_thresholds(
@@ -28,8 +28,8 @@ def report_thresholds(
 ) -> Iterator[Reports]:
     """The draws of `sample_thresholds`, round by round, and not counted."""
     rows = _rows(encoding, visits, draws)
-    kept, _ = memoise(2, partial(_sides, rows), chain, visits, draws, lambda _: None)
-    return reports_of(chain, rows + 1 if encoding.key_bits else None, kept, draws)
+    memos, _ = memoise(2, partial(_sides, rows), chain, visits, draws, lambda _: None)
+    return reports_of(chain, rows + 1 if encoding.key_bits else None, memos, draws)
 
 
 def _rows(encoding: Any, visits: Visits, draws: Draws) -> Ints:

@@ -33,4 +33,4 @@ class Sample(NamedTuple):
     loss: Floats  # float64[n], over all rounds.
     # int64[cells] of each round, in order, as a tally of the encoding holds them.
     counts: Iterator[Ints]
-    encoding: Encoding  # The protocol's, or one that counts less where no tally is kept.
+    encoding: Encoding  # The protocol's, or one that counts less where no tally is needed.

@@ -33,23 +33,23 @@ def sample_symbols(
 ) -> tuple[Ints, Iterator[Ints]]:
     """A memoised symbol for each value, or cell of the hash; then a fresh one for each report."""
     keys, cells_of = _keyed(encoding, visits, draws)
-    kept, answers = memoise(encoding.symbols, cells_of, chain, visits, draws, progress)
+    memos, answers = memoise(encoding.symbols, cells_of, chain, visits, draws, progress)
     count = count_cells if keys is None or encoding.tabled else _expanded
     if count is _expanded and type(encoding.family) is LinearHash:
         count = _folded
-    return answers, count(encoding, chain, keys, kept, draws, progress)
+    return answers, count(encoding, chain, keys, memos, draws, progress)
 
 
 def report_symbols(encoding: Any, chain: Chain, visits: Visits, draws: Draws) -> Iterator[Reports]:
     """The draws of `sample_symbols`, round by round, and not counted."""
     keys, cells_of = _keyed(encoding, visits, draws)
-    kept, _ = memoise(encoding.symbols, cells_of, chain, visits, draws, lambda _: None)
-    return reports_of(chain, keys, kept, draws)
+    memos, _ = memoise(encoding.symbols, cells_of, chain, visits, draws, lambda _: None)
+    return reports_of(chain, keys, memos, draws)
 
 
-def reports_of(chain: Chain, keys: Ints | None, kept: Array, draws: Draws) -> Iterator[Reports]:
+def reports_of(chain: Chain, keys: Ints | None, memos: Array, draws: Draws) -> Iterator[Reports]:
     """Fresh answers from the memoised ones of each round."""
-    for round_memos in kept:
+    for round_memos in memos:
         senders = round_memos >= 0
         ys = _answers_of(chain, round_memos[senders], draws).astype(np.int64)
         yield Reports(senders, None if keys is None else keys[senders], ys)
@@ -69,14 +69,16 @@ def memoise(
     """The memoised symbol of each report int[tau, n] or -1, and how many memo cells users have."""
     n, tau = visits.n, visits.tau
     answers = np.zeros(n, dtype=np.int64)
-    kept = np.empty((tau, n), dtype=np.int16 if g < 1 << 15 else np.int32)
+    memos = np.empty((tau, n), dtype=np.int16 if g < 1 << 15 else np.int32)
     for block in visits.blocks:
         users, symbols, cell_of = cells_of(block)
-        memo = _answers(chain.first, users, symbols, block.slots.shape[1], draws).astype(kept.dtype)
-        _spread(memo if cell_of is None else memo[cell_of], block.slots, kept[:, block.part])
+        memo = _answers(chain.first, users, symbols, block.slots.shape[1], draws).astype(
+            memos.dtype
+        )
+        _spread(memo if cell_of is None else memo[cell_of], block.slots, memos[:, block.part])
         answers[block.part] = np.bincount(users, minlength=block.slots.shape[1])
         progress(block.part.stop / n / 2)
-    return kept, answers
+    return memos, answers
 
 
 _CellsOf = Callable[[Block], tuple[Any, Any, Any]]
@@ -136,21 +138,21 @@ def hashed(family: HashFamily, keys: Ints, block: Block) -> Any:
     return symbols
 
 
-def _spread(answers: Array, slots: Array, kept: Array) -> None:
-    """kept[t, u] = answers[slots[t, u]], -1 where a user sends nothing."""
+def _spread(answers: Array, slots: Array, memos: Array) -> None:
+    """memos[t, u] = answers[slots[t, u]], -1 where a user sends nothing."""
     loops = compiled("cells", slots.size)
     if loops:
-        loops.spread(answers, slots, kept)
+        loops.spread(answers, slots, memos)
     else:
-        kept[:] = np.append(answers, answers.dtype.type(-1))[slots]
+        memos[:] = np.append(answers, answers.dtype.type(-1))[slots]
 
 
 def count_cells(
-    encoding: Any, chain: Chain, keys: Ints | None, kept: Array, draws: Draws, progress: Progress
+    encoding: Any, chain: Chain, keys: Ints | None, memos: Array, draws: Draws, progress: Progress
 ) -> Iterator[Ints]:
     """Counts of each round where they are a table of keys and symbols."""
-    tau, n = kept.shape
-    answers = _answers_in_place(chain, kept, draws)
+    tau, n = memos.shape
+    answers = _answers_in_place(chain, memos, draws)
     step = max(1, min(CELLS_AT_ONCE // encoding.cells, REPORTS_AT_ONCE // max(1, n)))
     for start in range(0, tau, step):
         block = answers[start : start + step]
@@ -161,12 +163,12 @@ def count_cells(
 
 
 def _folded(
-    encoding: Any, chain: Chain, keys: Any, kept: Array, draws: Draws, progress: Progress
+    encoding: Any, chain: Chain, keys: Any, memos: Array, draws: Draws, progress: Progress
 ) -> Iterator[Ints]:
     """Counts of each round where they are the support, decoded from the lines of linear keys."""
     family = encoding.family
-    tau, n = kept.shape
-    answers = _answers_in_place(chain, kept, draws)
+    tau, n = memos.shape
+    answers = _answers_in_place(chain, memos, draws)
     lines, factors = family.lines(keys)
     cells = family.line_rows * family.g
     step = max(1, min(CELLS_AT_ONCE // cells, REPORTS_AT_ONCE // max(1, n)))
@@ -179,13 +181,13 @@ def _folded(
 
 
 def _expanded(
-    encoding: Any, chain: Chain, keys: Any, kept: Array, draws: Draws, progress: Progress
+    encoding: Any, chain: Chain, keys: Any, memos: Array, draws: Draws, progress: Progress
 ) -> Iterator[Ints]:
     """Counts of each round where they are the support, and each user's hash is expanded once."""
     family = encoding.family
-    tau, n = kept.shape
+    tau, n = memos.shape
     counts = np.zeros((tau, family.k), dtype=np.int64)
-    answers = _answers_in_place(chain, kept, draws)
+    answers = _answers_in_place(chain, memos, draws)
     per_user = max(tau, min(tau, family.g) * ((family.k + 63) // 64))
     step = max(1, WORDS_AT_ONCE // max(1, per_user))
     for start in range(0, n, step):
@@ -205,16 +207,16 @@ def _expanded(
     yield from counts
 
 
-def _answers_of(chain: Chain, kept: Array, draws: Draws) -> Any:
-    """Answers of these reports, of the shape of ``kept``."""
+def _answers_of(chain: Chain, memos: Array, draws: Draws) -> Any:
+    """Answers of these reports, of the shape of ``memos``."""
     if chain.second is None:
-        return kept
-    return draws.symbols(chain.second, kept)
+        return memos
+    return draws.symbols(chain.second, memos)
 
 
-def _answers_in_place(chain: Chain, kept: Array, draws: Draws) -> Any:
+def _answers_in_place(chain: Chain, memos: Array, draws: Draws) -> Any:
     """Answers of all rounds, round by round: the same draws however they are counted."""
-    step = max(1, REPORTS_AT_ONCE // max(1, kept.shape[1]))
-    for start in range(0, len(kept), step):
-        kept[start : start + step] = _answers_of(chain, kept[start : start + step], draws)
-    return kept
+    step = max(1, REPORTS_AT_ONCE // max(1, memos.shape[1]))
+    for start in range(0, len(memos), step):
+        memos[start : start + step] = _answers_of(chain, memos[start : start + step], draws)
+    return memos

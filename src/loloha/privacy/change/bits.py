@@ -65,14 +65,14 @@ class _Cases:
             scores += self._rest(cases, self.k - shown, moved)
         return scores
 
-    def _drawn(self, cases: int, shown: int, value: int, kept: Any) -> tuple[Any, Any]:
-        """Memos, drawn unless they are kept, and how often each bit was sent as 1."""
-        if kept is None:
+    def _drawn(self, cases: int, shown: int, value: int, given: Any) -> tuple[Any, Any]:
+        """Memos, drawn unless they are given, and how often each bit was sent as 1."""
+        if given is None:
             chances = np.full(shown, self.memo[1])
             chances[value] = self.memo[0]
             memo = self.rng.random((cases, shown)) < chances
         else:
-            memo = kept[0]
+            memo = given[0]
         sent = np.empty(memo.shape, dtype=np.int64)
         for bits, p in zip((memo, ~memo), self.second, strict=True):
             sent[bits] = self.rng.binomial(self.reports, p, size=int(bits.sum()))

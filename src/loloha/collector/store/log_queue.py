@@ -11,20 +11,20 @@ from loloha.collector.store.leader import DELIVER
 from loloha.collector.store.store import Store
 from loloha.collector.stored_campaign import StoredCampaign
 
-MOST_KEPT_AT_ONCE = 8 << 20
+MOST_DELIVERED = 8 << 20
 """Bytes of reports that go to their log at a time."""
 
 
-class KeptQueue:
+class LogQueue:
     """The table of reports that wait, written by the collector that writes the store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def drop(self) -> int:
-        """Delete reports that wait for a log no longer kept; of how many commits they were."""
+        """Delete the reports of a log that was switched off; the number of their commits."""
         deletion, dropped = Deletion(self._store), 0
-        while rows := deletion.one_batch(statement.DELETE_ANY_KEPT):
+        while rows := deletion.one_batch(statement.DELETE_ANY_QUEUED):
             dropped += rows
         return dropped
 
@@ -34,28 +34,28 @@ class KeptQueue:
         # the next time hands over the same ones, and none that came since.
         database = self._store.database
         with database.read() as connection:
-            if connection.execute(statement.KEPT_SIZES.limit(1)).first() is None:
+            if connection.execute(statement.QUEUED_SIZES.limit(1)).first() is None:
                 return False
         with self._store.writing() as connection:
             if database.dialect == "postgresql":
                 # One at a time decides what goes out, and sees what was marked before.
                 connection.execute(DELIVER)
-            waiting = connection.execute(statement.KEPT_SIZES).all()
+            waiting = connection.execute(statement.QUEUED_SIZES).all()
             going, more = _bounded(waiting)
-            more = more or len(waiting) == statement.MOST_KEPT
+            more = more or len(waiting) == statement.MOST_QUEUED
             places = [{"entry": i, "at": round, "last": last} for (i, round), last in going.items()]
             if not places:
                 return False
-            connection.execute(statement.MARK_KEPT, places)
+            connection.execute(statement.MARK_QUEUED, places)
         entries = self._store.by_id(place["entry"] for place in places)
         for place in places:
             with database.read() as connection:
-                reports = list(connection.execute(statement.MARKED_KEPT, place).scalars())
+                reports = list(connection.execute(statement.MARKED_QUEUED, place).scalars())
             if reports:
                 # None where the campaign was deleted meanwhile.
                 deliver(entries[place["entry"]], place["at"], reports)
         with self._store.writing() as connection:
-            connection.execute(statement.DELETE_KEPT, places)
+            connection.execute(statement.DELETE_QUEUED, places)
         return more
 
 
@@ -71,7 +71,7 @@ def _bounded(waiting: Sequence[Any]) -> tuple[dict[tuple[int, int], int], bool]:
             marked.add(place)
         elif place in marked:
             continue
-        if total > MOST_KEPT_AT_ONCE and (segment >= 0 or place not in going):
+        if total > MOST_DELIVERED and (segment >= 0 or place not in going):
             return going, True
         total += size
         # Marked ones begin with what was marked last.

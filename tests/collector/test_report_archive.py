@@ -15,9 +15,9 @@ import sqlalchemy as sql
 
 from collecting import HOUR, START, Clock, batch, campaign, clients, created, messages
 from loloha import reportlog
-from loloha.collector.kept_reports import KeptReports
+from loloha.collector.report_archive import ReportArchive
 from loloha.collector.store import Store, schema
-from loloha.collector.store.kept_queue import KeptQueue
+from loloha.collector.store.log_queue import LogQueue
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import Submission
 from loloha.collector.terms import Terms
@@ -27,14 +27,14 @@ NOW = START + 60
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> KeptReports:
-    one = KeptReports(tmp_path / "log")
+def kept(tmp_path: Path) -> ReportArchive:
+    one = ReportArchive(tmp_path / "log")
     one.prepare()
     return one
 
 
 @pytest.fixture
-def opened(store_url: str, kept: KeptReports) -> Iterator[list[Store]]:
+def opened(store_url: str, kept: ReportArchive) -> Iterator[list[Store]]:
     """Stores over one database; the last is the one that writes."""
     stores = [Store(store_url, keeps=kept.pack)]
     yield stores
@@ -54,7 +54,7 @@ def record(store: Store, stored: StoredCampaign, count: int) -> None:
     store.record([Submission.of(stored, batch(stored.campaign, encoded))], NOW)
 
 
-def logged(kept: KeptReports, stored: StoredCampaign) -> int:
+def logged(kept: ReportArchive, stored: StoredCampaign) -> int:
     """Rows of the log, all files of which are whole."""
     contents = reportlog.ReportLog(kept.folder, stored.campaign).scan()
     contents.must_be_clean()
@@ -63,7 +63,7 @@ def logged(kept: KeptReports, stored: StoredCampaign) -> int:
 
 def waiting(store: Store) -> int:
     with store.database.read() as connection:
-        return int(connection.scalar(sql.select(sql.func.count()).select_from(schema.kept)) or 0)
+        return int(connection.scalar(sql.select(sql.func.count()).select_from(schema.queued)) or 0)
 
 
 class Broken(Exception):
@@ -73,7 +73,7 @@ class Broken(Exception):
 @pytest.mark.parametrize("restarted", [False, True])
 @pytest.mark.parametrize("times", [1, 3])
 def test_reports_that_came_after_a_failure_do_not_take_the_written_ones_along(
-    opened: list[Store], store_url: str, kept: KeptReports, restarted: bool, times: int
+    opened: list[Store], store_url: str, kept: ReportArchive, restarted: bool, times: int
 ) -> None:
     # The file was there, the store could not forget: the next file held those reports again.
     def half(*what: Any) -> None:
@@ -83,14 +83,14 @@ def test_reports_that_came_after_a_failure_do_not_take_the_written_ones_along(
     stored = taken(opened[-1], 10)
     for again in range(1, times + 1):
         with pytest.raises(Broken):
-            KeptQueue(opened[-1]).take(half)
+            LogQueue(opened[-1]).take(half)
         if restarted:
             opened.append(Store(store_url, keeps=kept.pack))
         assert logged(kept, stored) == 10
         taken(opened[-1], 7)
         assert waiting(opened[-1]) == 1 + again
-    KeptQueue(opened[-1]).take(kept.deliver)
-    KeptQueue(opened[-1]).take(kept.deliver)
+    LogQueue(opened[-1]).take(kept.deliver)
+    LogQueue(opened[-1]).take(kept.deliver)
     assert logged(kept, stored) == opened[-1].rounds(stored)[0].n == 10 + 7 * times
     assert waiting(opened[-1]) == 0
 
@@ -106,11 +106,11 @@ FEW = {(0, 5), (700, 0), (700, 2), (1 << 20, 1)}
     ],
 )
 def test_reports_of_many_rounds_are_logged_once_whatever_fails_on_the_way(
-    opened: list[Store], store_url: str, kept: KeptReports, monkeypatch: pytest.MonkeyPatch,
+    opened: list[Store], store_url: str, kept: ReportArchive, monkeypatch: pytest.MonkeyPatch,
     limit: int, failing: int,
 ) -> None:  # fmt: skip
     # A file a round, each with two commits of its own, held up uploads for seconds.
-    monkeypatch.setattr("loloha.collector.store.kept_queue.MOST_KEPT_AT_ONCE", limit)
+    monkeypatch.setattr("loloha.collector.store.log_queue.MOST_DELIVERED", limit)
     terms, late = Terms(late_seconds=9 * HOUR), NOW + 9 * HOUR
     names = ("a", "b")
     entries = [opened[-1].create(campaign(name), terms, token=None, now=NOW)[0] for name in names]
@@ -136,18 +136,18 @@ def test_reports_of_many_rounds_are_logged_once_whatever_fails_on_the_way(
     more(0)
     for again in range(3):
         with suppress(Broken, OSError):
-            while KeptQueue(opened[-1]).take(fails):
+            while LogQueue(opened[-1]).take(fails):
                 pass
         more(100 + 10 * again)
         opened.append(Store(store_url, keeps=kept.pack))
-    while KeptQueue(opened[-1]).take(kept.deliver):
+    while LogQueue(opened[-1]).take(kept.deliver):
         pass
     assert waiting(opened[-1]) == 0
     assert [logged(kept, stored) for stored in entries] == [4 * 4 * 3] * 2
 
 
 def test_a_log_that_fails_for_one_campaign_is_tried_again_whole(
-    opened: list[Store], kept: KeptReports
+    opened: list[Store], kept: ReportArchive
 ) -> None:
     (store,) = opened
 
@@ -157,15 +157,15 @@ def test_a_log_that_fails_for_one_campaign_is_tried_again_whole(
     stored = taken(store, 10)
     for _ in range(3):
         with pytest.raises(OSError, match="No space"):
-            KeptQueue(store).take(full)
+            LogQueue(store).take(full)
         stored = taken(store, 5)
-    KeptQueue(store).take(kept.deliver)
-    KeptQueue(store).take(kept.deliver)
+    LogQueue(store).take(kept.deliver)
+    LogQueue(store).take(kept.deliver)
     assert logged(kept, stored) == 25
 
 
 def test_names_are_durable_before_the_store_forgets(
-    opened: list[Store], kept: KeptReports, monkeypatch: pytest.MonkeyPatch
+    opened: list[Store], kept: ReportArchive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The file alone was synced: a cut of power could lose its name, and the store had forgotten.
     (store,) = opened
@@ -192,7 +192,7 @@ def test_names_are_durable_before_the_store_forgets(
         patch.setattr(Path, "replace", renamed)
         patch.setattr(os, "mkdir", made)
         with pytest.raises(Broken):
-            KeptQueue(store).take(
+            LogQueue(store).take(
                 lambda *what: (kept.deliver(*what), (_ for _ in ()).throw(Broken))[0]
             )
     names = [(place, path) for place, (what, path) in enumerate(events) if what == "named"]
@@ -209,7 +209,7 @@ def test_names_are_durable_before_the_store_forgets(
 @pytest.mark.parametrize("call", range(6))
 @pytest.mark.parametrize("place", ["write", "flush"])
 def test_a_full_disk_leaves_nothing_of_a_file(
-    kept: KeptReports, monkeypatch: pytest.MonkeyPatch, place: str, call: int
+    kept: ReportArchive, monkeypatch: pytest.MonkeyPatch, place: str, call: int
 ) -> None:
     # What filled the disk stayed there, hidden and for good, and one more came each half minute.
     from loloha.reportlog import writer
@@ -262,7 +262,7 @@ def test_no_round_is_seen_where_the_file_of_another_fails(
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
-def test_what_a_killed_collector_left_unfinished_is_deleted(kept: KeptReports) -> None:
+def test_what_a_killed_collector_left_unfinished_is_deleted(kept: ReportArchive) -> None:
     folder = kept.folder / "campaign=0" / "round=0"
     folder.mkdir(parents=True)
     (folder / ".0123456789abcdef.partial").write_bytes(b"PAR1")
@@ -287,7 +287,7 @@ def test_a_log_that_cannot_be_written_keeps_no_round_open_and_is_told_once(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(KeptReports, "deliver", full)
+        patch.setattr(ReportArchive, "deliver", full)
         for _ in range(3):
             context._open.log.run()
         health = client.get("/healthz")

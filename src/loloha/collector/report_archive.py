@@ -29,7 +29,7 @@ PROBE = ".loloha"
 SECONDS_TO_WRITE = 3600.0
 
 
-class KeptReports:
+class ReportArchive:
     """Packs reports for the store and writes them to the log that ``setting`` names."""
 
     def __init__(

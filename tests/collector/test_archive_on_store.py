@@ -7,7 +7,7 @@ import pytest
 from collecting import HOUR, Clock, campaign, clients, created, messages
 from loloha import mount
 from loloha.address import PARTIAL, Address, located
-from loloha.collector.kept_reports import PROBE, KeptReports
+from loloha.collector.report_archive import PROBE, ReportArchive
 from loloha.collector.settings import Settings
 from loloha.errors import ParameterError, StoreError
 from loloha.reportlog import ReportLog
@@ -52,8 +52,8 @@ def test_a_start_sees_whether_the_store_can_be_written(
     monkeypatch.setattr(mount, "ATTEMPTS", 1)
     place = located(f"{s3.bucket()}/LOG")
     assert isinstance(place, Address)
-    KeptReports(place).prepare()
-    KeptReports(place).prepare()
+    ReportArchive(place).prepare()
+    ReportArchive(place).prepare()
     assert [one.name for one in place.walk()] == [PROBE]
     # Nothing is deleted: the right to write is all that a collector needs.
     assert "DELETE" not in {method for method, _ in s3.requests}
@@ -61,7 +61,7 @@ def test_a_start_sees_whether_the_store_can_be_written(
     with pytest.raises(
         StoreError, match=r"keep_reports must be an address to write to: s3://.*deni"
     ):
-        KeptReports(place).prepare()
+        ReportArchive(place).prepare()
 
 
 def test_what_a_killed_collector_left_unfinished_is_deleted_where_that_can_be() -> None:
@@ -72,7 +72,7 @@ def test_what_a_killed_collector_left_unfinished_is_deleted_where_that_can_be() 
     folder = place / "campaign=0" / "round=0"
     for name in (f".0123{PARTIAL}", "x.parquet"):
         (folder / name).write_bytes(b"x")
-    KeptReports(place).prepare()
+    ReportArchive(place).prepare()
     assert sorted(one.name for one in place.walk()) == [PROBE, "x.parquet"]
 
 

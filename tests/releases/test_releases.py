@@ -22,11 +22,11 @@ from loloha.sender import Sender
 from loloha.wire.batch import Reader
 from make_vectors import Draws, plain
 
-KEPT = Path(__file__).parent / "v0_2_0"
+RELEASES = Path(__file__).parent / "v0_2_0"
 
 
 def read(name: str) -> Any:
-    return json.loads((KEPT / name).read_text(encoding="utf-8"))
+    return json.loads((RELEASES / name).read_text(encoding="utf-8"))
 
 
 CLIENTS, CAMPAIGNS = read("clients.json"), read("campaigns.json")
@@ -74,10 +74,10 @@ def test_messages_are_counted_alike(kept: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("name", sorted({kept["log"] for kept in LOGS}))
 def test_logs_and_tallies_hold_the_same_counts(name: str) -> None:
-    campaign = Campaign.from_json((KEPT / f"log-{name}.json").read_bytes())
-    log = ReportLog(KEPT / "log", campaign)
+    campaign = Campaign.from_json((RELEASES / f"log-{name}.json").read_bytes())
+    log = ReportLog(RELEASES / "log", campaign)
     counted = {one.round: one.tally for one in make_engine("local").tally(log, log.scan())}
-    saved = find([KEPT / f"tallies-{name}"])
+    saved = find([RELEASES / f"tallies-{name}"])
     expected = {kept["round"]: kept for kept in LOGS if kept["log"] == name}
     assert counted.keys() == saved.keys() == expected.keys()
     for round, kept in expected.items():
@@ -88,7 +88,7 @@ def test_logs_and_tallies_hold_the_same_counts(name: str) -> None:
 
 def test_a_store_goes_on(tmp_path: Path) -> None:
     # A copy: opening it brings it up to date.
-    file = shutil.copy(KEPT / "store.sqlite", tmp_path / "store.sqlite")
+    file = shutil.copy(RELEASES / "store.sqlite", tmp_path / "store.sqlite")
     store = Store(f"sqlite:///{file}")
     # A key of 0.2 stays valid; nothing more is known of it.
     assert AdminKeys(store).all() == [AdminKey(bytes([1]) * 32, "", None, None, None)]
@@ -123,7 +123,7 @@ def test_a_store_goes_on(tmp_path: Path) -> None:
 def test_a_store_of_another_release_is_refused_untouched(
     tmp_path: Path, revision: str, said: str
 ) -> None:
-    file = shutil.copy(KEPT / "store.sqlite", tmp_path / "store.sqlite")
+    file = shutil.copy(RELEASES / "store.sqlite", tmp_path / "store.sqlite")
     with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("UPDATE alembic_version SET version_num = ?", (revision,))
         before = list(connection.iterdump())
@@ -134,7 +134,7 @@ def test_a_store_of_another_release_is_refused_untouched(
 
 
 def test_a_device_sends_what_it_had_kept(tmp_path: Path) -> None:
-    path = Path(shutil.copy(KEPT / "sender.json", tmp_path / "sender.json"))
+    path = Path(shutil.copy(RELEASES / "sender.json", tmp_path / "sender.json"))
     path.chmod(0o600)
     before = json.loads(path.read_text())
     with Sender(path, clock=lambda: 1_767_571_260) as sender:
@@ -151,7 +151,7 @@ def test_a_device_sends_what_it_had_kept(tmp_path: Path) -> None:
 
 
 def test_what_was_spent_before_a_withdrawal_stays_spent(tmp_path: Path) -> None:
-    path = Path(shutil.copy(KEPT / "spent.spent", tmp_path / "state.spent"))
+    path = Path(shutil.copy(RELEASES / "spent.spent", tmp_path / "state.spent"))
     path.chmod(0o600)
     with Sender(tmp_path / "state") as sender:
         assert (sender.consent, sender.loss) == (False, 4.0)
