@@ -340,9 +340,8 @@ OLD = {
     "--users": "--n",
     "--weigh": "--objective",
 }
-"""Options of 0.2.0, of commands that have the new one alone. Gone in 0.4."""
 OLD_COMMANDS = {"fleet": "load-test"}
-"""Commands of 0.2.0. Gone in 0.4."""
+"""Of 0.2.0: options, of commands that have the new one alone, and commands. Gone in 0.4."""
 
 
 def option(name: str) -> Option:
