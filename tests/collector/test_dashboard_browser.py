@@ -165,14 +165,14 @@ def test_numbers_of_rounds_are_estimated_together(visit: Open, site: Site) -> No
         assert dots["y"] == pytest.approx(single[name])
     assert together["mean"] != single["mean"]
     told = table(page, "numbers-table")
-    assert told[0][:5] == ["Round", "mean", "from", "to", "by itself"]
+    assert told[0][:5] == ["Round", "mean", "from", "to", "single round"]
     shown = [float(cell) for cell in told[-1][1:5]]
     ends = [together[f"mean{end}"][-1] for end in ("", "_lower", "_upper")]
     assert shown == pytest.approx([*ends, single["mean"][-1]], rel=1e-3)
     page.locator("#numbers-smoothed").uncheck()
     until(page, "location.hash.includes('smoothed=false')")
     until(page, "document.querySelector('#numbers-chart').data.length === 8")
-    assert "by itself" not in table(page, "numbers-table")[0]
+    assert "single round" not in table(page, "numbers-table")[0]
 
 
 def test_uneven_panels_are_told(visit: Open, site: Site) -> None:

@@ -212,7 +212,7 @@ def test_what_cannot_be_estimated_is_refused() -> None:
             call()
     other = loloha.GRR(k=3, eps=1.0).tally()
     other.add(Report(None, 1))
-    with pytest.raises(ParameterError, match="protocol must ask for numbers, got grr; use OneBit"):
+    with pytest.raises(ParameterError, match="protocol must be for numbers, got grr; use OneBit"):
         _ = other.estimate().mean
     known = estimate_of(one_bit(5), ((2, 1),))
     for level in (0, 1, -0.5, math.nan, "0.5", True):

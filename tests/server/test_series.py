@@ -210,7 +210,7 @@ def test_numbers_of_a_series_are_nearer_than_those_of_single_rounds(
 
 
 def test_only_numbers_have_a_mean() -> None:
-    with pytest.raises(ParameterError, match="protocol must ask for numbers, got ololoha"):
+    with pytest.raises(ParameterError, match="protocol must be for numbers, got ololoha"):
         _ = SERIES.mean
 
 
@@ -380,7 +380,7 @@ def test_a_rule_names_the_mean_of_numbers_by_its_label() -> None:
         AlarmRule.of_labels(None, labels, numbers, expected=2.0)
     with pytest.raises(ParameterError, match="got both"):
         AlarmRule(expected=0.1, mean=True, values=(1,))
-    with pytest.raises(ParameterError, match="protocol must ask for numbers"):
+    with pytest.raises(ParameterError, match="protocol must be for numbers"):
         SERIES.alarms(expected=0.1, mean=True)
 
 

@@ -184,7 +184,7 @@ def test_labels_name_a_group() -> None:
         with pytest.raises(ParameterError, match="must be of one round"):
             of_mean(loloha.mean(rounds))
     buckets = estimate_of(loloha.DBitFlipPM(k=3, b=3, d=1, eps_inf=2.0), (1, 0, 0, 1, 1, 0), 2)
-    with pytest.raises(ParameterError, match="1 that no report reaches"):
+    with pytest.raises(ParameterError, match="1 without eligible users"):
         buckets.sum([1, 2])
 
 

@@ -35,8 +35,8 @@ def add(
 ) -> None:
     """Draw an admin key, shown once; only its hash is stored.
 
-    In the store, also while the collector runs; or at a --collector, where LOLOHA_ADMIN_KEY
-    holds one of its keys.
+    Works in the store, also while the collector runs, or at a --collector of which LOLOHA_ADMIN_KEY
+    holds a key.
     """
     if collector is None:
         with _opened(store, makes=True) as keys:

@@ -52,10 +52,10 @@ def create(
 ) -> None:
     """Create a campaign. It can never be changed: other parameters are another campaign.
 
-    With --to the collector has it; LOLOHA_ADMIN_KEY holds the admin key. With --n its accuracy is
-    checked beforehand. --number asks for mean and quantiles of numbers, by one bit of each
-    (protocol onebit): of a --range, or of integer labels in equal steps; with --target mean for the
-    mean alone, and no threshold is sent.
+    With --to it is created at a collector; LOLOHA_ADMIN_KEY holds the admin key. With --n its
+    accuracy is checked beforehand. --number asks for mean and quantiles of numbers, by one bit of
+    each (protocol onebit): of a --range, or of integer labels in equal steps; with --target mean
+    for the mean alone, and no threshold is sent.
     """
     from loloha.planning.accuracy_check import (
         check_accuracy,

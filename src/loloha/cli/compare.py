@@ -38,7 +38,7 @@ def compare(
     """Simulate protocols at several budgets on one table, and compare each with the truth.
 
     By default the paper's protocols with two rounds, at eps_inf 1, 2 and 4. Writes comparison.csv
-    and .parquet, and comparison.png and .svg, to the folder --out, which keeps the runs too: an
+    and .parquet, and comparison.png and .svg, to the folder --out, and the runs, so that an
     interrupted comparison continues there.
     """
     import loloha

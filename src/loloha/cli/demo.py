@@ -33,7 +33,7 @@ def demo(
     level: float = 0.95,
     as_json: bool = False,
 ) -> None:
-    """Follow the browser versions of 20 000 users as they are rolled out, by OLOLOHA.
+    """Estimate the browser versions of 20 000 users as they are rolled out, by OLOLOHA.
 
     The versions' shares are real, from January 2025 on, eight rounds a month (caniuse-lite,
     shipped); the users who upgrade are simulated.

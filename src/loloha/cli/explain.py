@@ -30,7 +30,7 @@ def explain(
     as_json: bool = False,
     parameters: dict[str, Any],
 ) -> None:
-    """Say what a protocol with these parameters protects, what it leaks, and what it spends.
+    """Show what a protocol with these parameters protects, leaks and spends.
 
     With --campaign it is one page about campaigns, for a privacy officer or with --audience user
     for the users: Markdown, or with --html a page that loads nothing.

@@ -30,8 +30,8 @@ def load_test(
 ) -> None:
     """Let simulated users report to a collector, round by round, in batches.
 
-    To try a collector. Labels of the table must be labels of the campaign; a campaign with
-    a label for others takes all. --campaign is an address; LOLOHA_TOKEN holds its submit token.
+    For trying a collector. Labels of the table must be labels of the campaign, unless it has a
+    label for others. --campaign is an address; LOLOHA_TOKEN holds its submit token.
     """
     from loloha.population.load_generator import generate_load
     from loloha.sender.collector import Collector

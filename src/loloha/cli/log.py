@@ -34,7 +34,7 @@ def generate(
     as_json: bool = False,
     reading: dict[str, Any],
 ) -> None:
-    """Write the reports that simulated devices send: of any number of users, few at a time.
+    """Write the reports of simulated devices: any number of users, in little memory.
 
     For benchmarks and rehearsals: reports follow the distribution of real clients, but come from a
     seed. --out is the folder of the log. A file's cells are read as labels of the campaign, unless
@@ -119,7 +119,7 @@ def _write_truth(path: Path, counts: Any) -> None:
 
 @group.command()
 def show(log: Location, *, as_json: bool = False) -> None:
-    """List the campaigns of a log: what its files say, without checking them."""
+    """List the campaigns of a log by its files, without checking them."""
     from concurrent.futures import ThreadPoolExecutor
 
     from loloha.reportlog.folder import readable, readers, round_of, visible

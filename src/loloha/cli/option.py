@@ -31,17 +31,16 @@ TERMS, BACKWARDS, WINDOWS = "The collector's terms", "Planning backwards", "Plan
 OPTIONS = {
     "accept_clock": Option(
         bool,
-        "The clock is right, although it is more than 7 days ahead of the last time that the store "
-        "has seen, or more than an hour behind it.",
+        "The clock is right, although it is more than 7 days ahead of the store's last time, or "
+        "more than an hour behind it.",
     ),
     "accept_losses": Option(
         bool,
-        "Count although a setting of the PostgreSQL server lets a crash lose reports that were "
-        "acknowledged.",
+        "Start although a PostgreSQL setting lets a crash lose acknowledged reports.",
     ),
     "accept_weak_privacy": Option(bool, "Create the campaign although its privacy is weak."),
     "address": Option(str, "A campaign: https://HOST/v1/campaigns/FINGERPRINT.", "URL"),
-    "all_values": Option(bool, "The wanted error is that of all values at once.", panel=BACKWARDS),
+    "all_values": Option(bool, "--error is for all values at once.", panel=BACKWARDS),
     "alpha": Option(float, "eps_1 / eps_inf."),
     "append_only": Option(
         Path,
@@ -59,10 +58,10 @@ OPTIONS = {
     ),
     "attributes": Option(
         int,
-        "How many attributes of k values share the budgets of one user: compares sharing them with "
+        "Number of attributes, of k values each, of one user: compares sharing the budgets with "
         "drawing one attribute for each user.",
     ),
-    "audience": Option(str, "Who reads the page.", "officer|user"),
+    "audience": Option(str, "Reader of the page.", "officer|user"),
     "batch": Option(int, "Reports in a request.", least=1),
     "bins": Option(int, "Equal parts of --range.", panel=VALUES),
     "cache": Option(Path, "Folder for downloads; else LOLOHA_CACHE, else the user's cache.", "DIR"),
@@ -84,11 +83,11 @@ OPTIONS = {
         "Data set of the paper: Syn, Adult, DB_MT or DB_DE; or Browsers, in compare-guarantees.",
         "NAME",
     ),
-    "days": Option(int, "For how many days the key is valid; by default until it is revoked."),
+    "days": Option(int, "Days for which the key is valid; by default until it is revoked."),
     "delta": Option(float, "Probability with which the bound for shuffled reports may fail."),
     "domain": Option(
         str,
-        "All labels that can occur: a file (JSON, a label a line, a CSV with a column label) or "
+        "All labels that can occur: a file (JSON; one label per line; CSV with a column label) or "
         '"a,b,c".',
         "FILE|LABELS",
         panel=VALUES,
@@ -96,29 +95,29 @@ OPTIONS = {
     "early_seconds": Option(
         int, "Seconds before its beginning from which a round takes reports.", panel=TERMS
     ),
-    "engine": Option(str, "What counts the reports.", "duckdb|local|spark"),
+    "engine": Option(str, "Engine that counts the reports.", "duckdb|local|spark"),
     "eps_2": Option(float, "Bound on the loss of any one round, all others known."),
-    "error": Option(float, "Wanted error of one rare value.", panel=BACKWARDS),
+    "error": Option(float, "Target error of one rare value.", panel=BACKWARDS),
     "expected": Option(
-        float, "Alarms: false ones expected a round, over all values watched; 0.1 is usual."
+        float, "Alarms: expected false ones per round, over all values watched; 0.1 is usual."
     ),
-    "fdr": Option(float, "Alarms: share of false ones among those of a round; 0.05 is usual."),
-    "filter": Option(bool, "Each round from those up to it alone: what was known at its time."),
+    "fdr": Option(float, "Alarms: expected share of false ones in a round; 0.05 is usual."),
+    "filter": Option(bool, "Estimate each round from those up to it: what was known at its time."),
     "follow": Option(
         bool,
-        "Go on for ever: count a round again whenever files of it came, and keep --out up to date. "
-        "An interrupted one goes on from there.",
+        "Run for ever: count a round again when it gets new files, and keep --out up to date. "
+        "After an interruption, the same command resumes.",
     ),
     "first": Option(int, "Number of the first round.", least=0),
     "force": Option(bool, "Replace what is at --out."),
-    "frontier": Option(bool, "Show what a lower --eps-2 costs at --k and --eps-inf, and no more."),
+    "frontier": Option(bool, "Only show what a lower --eps-2 costs at --k and --eps-inf."),
     "host": Option(
         str,
         "Where to listen; by default 127.0.0.1, this machine alone. Put a proxy with TLS in front "
         "before you open it.",
     ),
     "html": Option(bool, "One HTML page that loads nothing."),
-    "jobs": Option(int, "Processes; one a core by default."),
+    "jobs": Option(int, "Number of processes; by default one per core."),
     "json": Option(bool, "Print JSON, with stable keys."),
     "key_label": Option(str, "Purpose or holder of the key.", "TEXT"),
     "keep_days": Option(
@@ -150,16 +149,16 @@ OPTIONS = {
     "level": Option(float, "Confidence level of intervals and error bounds."),
     "limit": Option(
         float,
-        "Hard limit on the loss, with --consent: at least the cap, since a device that fell silent "
-        "later would show when its user moved. inf removes one.",
+        "Hard limit on the loss, with --consent: at least the cap, since a device that fell "
+        "silent later would reveal when its value changed. inf removes a limit.",
     ),
     "log": Option(
         Path, "Folder or address (s3, gs, abfs, hdfs) of a report log.", "LOG", anywhere=True
     ),
-    "log_format": Option(str, "Lines of the log: text, or an object a line.", "text|json"),
+    "log_format": Option(str, "Format of the log: text, or one JSON object per line.", "text|json"),
     "log_level": Option(
         str,
-        "What is logged; info has a line for each request.",
+        "Level of the log; info has a line for each request.",
         "debug|info|warning|error",
     ),
     "master": Option(
@@ -167,10 +166,10 @@ OPTIONS = {
         "Where Spark runs: spark://HOST:PORT, yarn, k8s://..., or sc://HOST:PORT (Spark Connect).",
         "URL",
     ),
-    "mean": Option(bool, "Only the mean of all rounds, with the error that shared memos leave."),
-    "minimum_cohort": Option(int, "Fewest reports of a round that is shown.", panel=TERMS),
+    "mean": Option(bool, "Only the mean of all rounds, with the error of shared memos."),
+    "minimum_cohort": Option(int, "Least number of reports for a round to be shown.", panel=TERMS),
     "n": Option(int, "Reports expected in each round."),
-    "name": Option(str, "Name of the campaign, for people.", "NAME"),
+    "name": Option(str, "Name of the campaign, shown to users.", "NAME"),
     "new_admin_key": Option(bool, "Add an admin key, shown once."),
     "number": Option(
         bool,
@@ -180,8 +179,8 @@ OPTIONS = {
     "offline": Option(bool, "Simulate devices and server, without a collector."),
     "objective": Option(
         str,
-        "What decides among equally good errors: the cap, the loss of any one round, or how surely "
-        "a change shows (an average over keys), which is a column then.",
+        "Criterion among equally good errors: the cap, the loss of any one round, or the AUC of a "
+        "change (an average over keys), which then is a column.",
         "cap|round|change",
     ),
     "on_unknown": Option(
@@ -193,7 +192,7 @@ OPTIONS = {
     "only": Option(str, "A group of checks; by default all.", "GROUP"),
     "only_clear": Option(bool, "Only values significantly above 0, all at once."),
     "only_rounds": Option(str, "Only these rounds, such as 0,3,7-9.", "LIST"),
-    "other": Option(str, "One more label, for everything else.", "LABEL", panel=VALUES),
+    "other": Option(str, "Another label, for all other values.", "LABEL", panel=VALUES),
     "markdown": Option(bool, "Markdown, as by default."),
     "out": Option(
         Path, "File or folder for the results, as described above.", "PATH", anywhere=True
@@ -203,11 +202,11 @@ OPTIONS = {
     ),
     "pause": Option(float, "Seconds between two checks of a growing log."),
     "population": Option(
-        int, "Users of whom each round has a random sample; by default nobody is missing.", least=1
+        int, "Users, of whom each round has a random sample; by default nobody is missing.", least=1
     ),
     "port": Option(int, "By default 8770; 0 takes any free one."),
     "preview": Option(
-        bool, "Show the bytes of this round's report, or of an example, and what they say."
+        bool, "Show the bytes of this round's report, or of an example, and what they mean."
     ),
     "project": Option(bool, "Also a column of frequencies that are >= 0 and add up to 1."),
     "protocol": Option(str, "Name of a protocol; see `loloha protocols`.", "PROTOCOL"),
@@ -232,7 +231,7 @@ OPTIONS = {
     "every": Option(int, "A user reports in one round out of this many.", panel=ROUNDS),
     "seed": Option(
         int,
-        "Equal seeds give equal results, for study: no privacy then. Without one and without a "
+        "Equal seeds give equal results, for studies: no privacy then. Without one and without a "
         "default, the operating system's randomness.",
     ),
     "shuffled": Option(
@@ -241,7 +240,7 @@ OPTIONS = {
         "senders.",
         "N",
     ),
-    "skip_bad": Option(bool, "Go on without damaged or foreign files; they are counted."),
+    "skip_bad": Option(bool, "Skip damaged or foreign files, and say how many there were."),
     "source": Option(str, "For --sql without LOG: the SQL table of this campaign's reports."),
     "sources": Option(
         str,
@@ -271,7 +270,7 @@ OPTIONS = {
     ),
     "table": Option(
         str,
-        "CSV or Parquet file (wide: one user a row, one round a column; long: one report a row), "
+        "CSV or Parquet file (wide: one row per user, one column per round; long: one per report), "
         "or a data set: syn, adult, browsers, acs:MT (any state).",
         "TABLE",
     ),
@@ -284,10 +283,10 @@ OPTIONS = {
     "timeout": Option(float, "Seconds to wait for an answer."),
     "to": Option(str, "The collector; without it the document is only printed.", "URL"),
     "token": Option(bool, "Only devices with a token may report; it is shown once.", panel=TERMS),
-    "top": Option(int, "How many values to show, the most frequent first."),
+    "top": Option(int, "Number of values to show, most frequent first."),
     "trust_log": Option(
         bool,
-        "Count every row, and check no digest: faster, for logs that hold no report twice and that "
+        "Count every row, check no digest: faster, for logs that have no report twice and that "
         "nobody else can write to.",
     ),
     "truth": Option(
@@ -314,7 +313,7 @@ OPTIONS = {
         "With --consent after a withdrawal: leave out rounds that were answered before. Answered "
         "again, a round counts the user twice.",
     ),
-    "watch": Option(str, 'Alarms: only of these labels: a,"b, c"; of numbers, or mean.', "LABELS"),
+    "watch": Option(str, 'Alarms: only these labels: a,"b, c"; for numbers also mean.', "LABELS"),
     "wide": Option(bool, "Show all columns."),
     "withdraw": Option(bool, "The user withdraws consent: delete key, memo and queue."),
     "yes": Option(bool, "Do not ask first."),

@@ -13,7 +13,7 @@ EXAMPLE = {"k": 16, "eps_inf": 2.0, "eps_1": 1.0, "eps": 1.0}
 
 
 def protocols(*, as_json: bool = False) -> None:
-    """List all protocols: what a report is, how many rounds of noise, which parameters."""
+    """List all protocols: their reports, rounds of noise and parameters."""
     rows = [describe(cls) for cls in REGISTRY.values()]
     if as_json:
         console.show_json(rows)

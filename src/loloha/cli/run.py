@@ -37,7 +37,7 @@ def run(
 
     Writes estimates.parquet and .csv, metrics.json and frequencies.png and .svg to the folder
     --out, all or none. They hold the true frequencies of the table too: keep them as safe as the
-    table itself. Without --domain or --range, labels are read off the data, which a deployment
+    table itself. Without --domain or --range, labels are taken from the data, which a deployment
     must not do. With --every W each device reports in one round of W, and columns window_ hold the
     mean of the last W rounds.
     """

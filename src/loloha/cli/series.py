@@ -47,14 +47,14 @@ def series(
     """Estimate each round from all rounds, with errors that account for what rounds share.
 
     A source is a campaign's address, one file that `loloha export`, `loloha estimate --out` or
-    `loloha run` wrote, or folders of tallies. A CSV needs --campaign, but for that of a run, which
-    has its protocol beside it. Estimates are shares: at least 0, and of sum 1; unbiased is
-    the estimate of the round by itself, to be published as raw numbers. innovation is the error of
-    its prediction from the rounds before, in standard deviations; with --expected or --fdr, alarm
-    is 1 where it is too large. A burst in one round is smoothed: alarms and unbiased show it. Of
-    numbers (onebit) it shows mean and quantiles of each round, with --top the shares above
-    thresholds, too; the columns single_mean and so on are those of the round by itself. The series
-    goes from the first to the last round with estimates.
+    `loloha run` wrote, or folders of tallies. A CSV needs --campaign, except that of a run, which
+    has its protocol beside it. Estimates are shares: at least 0, and of sum 1; unbiased is the
+    estimate of the round alone, to be published as raw numbers. innovation is the error of its
+    prediction from earlier rounds, in standard deviations; with --expected or --fdr, alarm is 1 if
+    it is too large. A burst in one round is smoothed: alarms and unbiased show it. Of numbers
+    (onebit) it shows mean and quantiles of each round, with --top the shares above thresholds, too;
+    the columns single_mean and so on are of the round alone. The series goes from the first to the
+    last round with estimates.
     """
     from loloha.server.series import series as of_rounds
 

@@ -41,7 +41,7 @@ def serve(
     log_format: str | None = None,
     log_level: str | None = None,
 ) -> None:
-    """Collect reports over HTTP and show estimates, until it is stopped.
+    """Collect reports over HTTP and show estimates, until stopped.
 
     Flags outrank LOLOHA_* variables, which outrank the file. The first start draws an admin key and
     shows it once, unless LOLOHA_ADMIN_KEY holds one, which is valid while it is set. Several can

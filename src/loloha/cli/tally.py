@@ -44,7 +44,7 @@ def tally(
     result: Path | None = None,
     as_json: bool = False,
 ) -> None:
-    """Count the reports of a log, each reporter once a round; several engines, equal tallies.
+    """Count the reports of a log, each reporter once per round; all engines give equal tallies.
 
     With --late-seconds, files that were written later than that after the end of their round are
     left out, and counted as late. With --follow and --store, the counts also go to the store of a

@@ -93,7 +93,7 @@ class Guard:
             self._key = _new_key()
             self._slots[:] = -1
             rows = np.arange(self._n)
-        raise RuntimeError("reporters must differ for the guard to hold them, got some alike")
+        raise RuntimeError("reporters must differ, got duplicates")
 
     def _try_to_place(self, rows: Ints) -> bool:
         slots = self._slot(self._names[rows])

@@ -121,7 +121,7 @@ class OpenCollector:
     def must_log(self) -> None:
         """Refuse while reports cannot be written to their log."""
         if self.log is not None and self.log.cause is not None:
-            raise StoreError(f"log of reports must take what waits, it does not: {self.log.cause}")
+            raise StoreError(f"log of reports must be writable: {self.log.cause}")
 
     def close(self) -> None:
         """Write what waits, then close the store."""

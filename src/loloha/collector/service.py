@@ -155,7 +155,7 @@ def _add_operations(app: FastAPI, context: Context) -> None:
     async def live() -> Response:
         """Answers 200 unless only a new start helps: whatever the store and the clock do."""
         if not context.running.committer.is_alive:
-            raise unavailable("collector must be started again, what writes has ended")
+            raise unavailable("collector must be restarted, its writer has stopped")
         return healthy()
 
     def healthy() -> Response:

@@ -112,7 +112,7 @@ async def counted(
         outcome = context.running.committer.commit(upload, address)
         receipt = await context.deadlines.result(outcome, SECONDS_TO_COMMIT)
     except TimeoutError:
-        raise unavailable("store must commit in time, it does not; send it again later") from None
+        raise unavailable("store did not commit in time; send it again later") from None
     except StoreError as error:
         raise unavailable(str(error)) from None
     if receipt.reasons.get(Refusal.LATE) and not receipt.accepted + receipt.duplicates:

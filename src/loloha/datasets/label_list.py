@@ -69,7 +69,7 @@ def _label_column(names: list[str]) -> str:
     if len(columns) != 1:
         raise DataError(
             "domain must have its labels in a column named label, got a table without one (the "
-            "data?); name the column so, or write a label a line in a .txt file"
+            "data?); name the column so, or write one label per line in a .txt file"
         )
     return columns[0]
 

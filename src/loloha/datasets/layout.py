@@ -59,7 +59,7 @@ def choose_roles(
     if layout == "auto" and {"round", "value"} <= lower:
         raise DataError(
             "source must be a long or a wide table, got columns named round and value beside "
-            "others: pass user=, round= and value= for a row a report, or layout='wide'"
+            "others: pass user=, round= and value= for one row per report, or layout='wide'"
         )
     user = user or _user(plain, index)
     rounds = [column for column in plain if column != user]

@@ -1,4 +1,4 @@
-"""A user's own table, one row a user or one row a report, as a data set."""
+"""A user's own table, one row per user or per report, as a data set."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ def table(
         pandas, polars, pyarrow or other frame that narwhals knows; anything with
         ``__arrow_c_stream__``; a NumPy array of labels, [user, round].
     layout : {"auto", "wide", "long"}
-        Wide: a row a user, a column a round, in the order of the columns. Long: a row a report,
-        with columns for user, round and value; rounds are sorted (numbers and dates by value, text
-        by its parts, so that "r2" comes before "r10"), users stay in order of appearance. Auto:
-        long if ``round`` or ``value`` is given or the columns are just user, round and value; else
-        wide.
+        Wide: one row per user, one column per round, in the order of the columns. Long: one row
+        per report, with columns for user, round and value; rounds are sorted (numbers and dates by
+        value, text by its parts, so that "r2" comes before "r10"), users stay in order of
+        appearance. Auto: long if ``round`` or ``value`` is given or the columns are just user,
+        round and value; else wide.
     user : str, optional
-        Column that tells users apart; it is read to check the table and then forgotten. In a wide
+        Column of users; it is read to check the table and then dropped. In a wide
         table without it, the named index of a pandas frame is taken (in Parquet too), or a column
         named user, user_id, userid, uid or id; where there are several, it must be given. Columns
         without a name, as row numbers have, are left out.
@@ -75,8 +75,8 @@ def table(
         Columns of a long table; "round" and "value" by default.
     domain : list of labels, path of a file with one, Labels or Range, optional
         Labels in the order of their index. JSON: a list, or an object with ``labels``; CSV: the
-        column ``label``; other text: a label a line. The domain of a campaign reads cells as its
-        devices would. Without it the domain is the one that the type of all
+        column ``label``; other text: one label per line. The domain of a campaign reads cells as
+        its devices would. Without it the domain is the one that the type of all
         columns declares (ordered or unsorted categories, an enum), else the sorted distinct labels
         of the table, with a `PrivacyWarning`.
     name : str, optional

@@ -289,7 +289,7 @@ def _checked(protocol: Protocol, keys: Array, ys: Array) -> tuple[Ints | None, I
     if (many is None) != (encoding.key_bits == 0) or (
         many is not None and (many.dtype.kind not in "iu" or many.shape != answers.shape[:1])
     ):
-        raise WireError("keys must be one integer a user, or None for L-GRR; pass one of them")
+        raise WireError("keys must be one integer per user, or None for L-GRR; pass one of them")
     whose = None if many is None else many.astype(np.int64)
     for column in answers.T:
         sent = column != -1

@@ -33,7 +33,7 @@ class Series:
         if 0 in shape or any(np.shape(array) != shape for array in given):
             raise ParameterError(
                 f"frequencies, lower, upper and truth must be of shape {shape}, got "
-                f"{[np.shape(array) for array in given]}; give one row a round, one column a label"
+                f"{[np.shape(array) for array in given]}; give a row per round, a column per label"
             )
 
     def top(self, count: int) -> Ints:

@@ -78,7 +78,7 @@ def evaluate(
     if np.shape(estimates) != shape or np.shape(truth) != shape:
         raise ParameterError(
             f"estimates and truth must be of shape {shape}, got {np.shape(estimates)} and "
-            f"{np.shape(truth)}; give one row a round"
+            f"{np.shape(truth)}; give one row per round"
         )
     errors = np.full((5, len(n)), math.nan)
     for t in np.flatnonzero(n):

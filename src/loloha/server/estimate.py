@@ -259,10 +259,10 @@ class Estimate(Numeric):
         return plot_round(Series(names, [0], *rows), title, ax)
 
     def _named(self, labels: Sequence[Any]) -> Sequence[Any]:
-        """The labels, one a bin."""
+        """The labels, one per bin."""
         if len(labels) != len(self.frequencies):
             raise ParameterError(
-                f"labels must be {len(self.frequencies)}, one a bin, got {len(labels)}; "
+                f"labels must be {len(self.frequencies)}, one per bin, got {len(labels)}; "
                 "give them in the order of the domain"
             )
         return labels

@@ -95,7 +95,7 @@ def mean(
     protocol = next(iter(counted.values())).protocol
     if any(tally.protocol != protocol for tally in counted.values()):
         raise MergeError(
-            "tallies must follow one protocol, got several; take the mean of each by itself"
+            "tallies must follow one protocol, got several; take the mean of each separately"
         )
     eligible = np.sum([tally.eligible() for tally in counted.values()], axis=0)
     supports = np.sum([tally.support() for tally in counted.values()], axis=0)

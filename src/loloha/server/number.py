@@ -54,7 +54,7 @@ class Numbers:
         """
         if not isinstance(protocol.encoding, Threshold):
             raise ParameterError(
-                f"protocol must ask for numbers, got {protocol.name}; use OneBit (onebit), or take "
+                f"protocol must be for numbers, got {protocol.name}; use OneBit (onebit), or take "
                 "the mean of its projected frequencies"
             )
         channel, k = Channel.realised(protocol), protocol.k

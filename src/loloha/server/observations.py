@@ -98,7 +98,7 @@ class Observations:
         protocol = next(iter(seen.values())).protocol
         if any(estimate.protocol != protocol for estimate in seen.values()):
             raise MergeError(
-                "rounds must follow one protocol, got several; take the series of each by itself"
+                "rounds must follow one protocol, got several; take the series of each separately"
             )
         shape = len(by_round), protocol.bins
         estimates, eligible = np.full(shape, np.nan), np.zeros(shape, dtype=np.int64)
@@ -206,7 +206,7 @@ class Observations:
             return self
         if len(labels) != self.protocol.bins:
             raise ParameterError(
-                f"labels must be {self.protocol.bins}, one a bin, got {len(labels)}; "
+                f"labels must be {self.protocol.bins}, one per bin, got {len(labels)}; "
                 "give them in the order of the domain"
             )
         return replace(self, labels=labels)

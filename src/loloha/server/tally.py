@@ -312,5 +312,5 @@ def _unpacked(body: bytes, size: int) -> Ints:
     except zlib.error:
         raw = b""
     if len(raw) != size or not unpacker.eof or unpacker.unused_data:
-        raise WireError("tally must hold one count a cell; it is damaged, send it again")
+        raise WireError("tally must hold one count per cell; it is damaged, send it again")
     return np.frombuffer(raw, dtype="<i8").astype(np.int64)

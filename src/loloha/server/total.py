@@ -136,7 +136,7 @@ def total(
     named = bins if labels is None else labels
     if len(named) != len(bins):
         raise ParameterError(
-            f"labels must be {len(bins)}, one a bin, got {len(named)}; give all, in their order"
+            f"labels must be {len(bins)}, one per bin, got {len(named)}; give all, in their order"
         )
     place = dict(zip(named, bins, strict=True))
     if strangers := sum(value not in place for value in values):
@@ -150,7 +150,7 @@ def total(
         raise ParameterError("values must be at least one, got none; name those of the group")
     if unknown := int(np.isnan(estimate.frequencies[group]).sum()):
         raise ParameterError(
-            f"values must be known, got {unknown} that no report reaches; leave them out"
+            f"values must have eligible users, got {unknown} without eligible users; leave them out"
         )
     variance = joint.sum(EstimatedRound.of(estimate), group)
     frequency = float(estimate.frequencies[group].sum())

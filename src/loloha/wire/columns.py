@@ -91,7 +91,7 @@ def _rounds(table: Any, metadata: dict[str, Any]) -> Any:
     if "round" not in table.schema.names:
         round = metadata.get("round")
         if not isinstance(round, int) or isinstance(round, bool) or not 0 <= round <= LARGEST_ROUND:
-            raise WireError("stream must tell its round, in its metadata or in a column; add it")
+            raise WireError("stream must name its round, in its metadata or in a column; add it")
         return np.full(table.num_rows, round, dtype=np.int64)
     return column.array(table, "round", pa.int64()).to_numpy()
 

@@ -93,7 +93,8 @@ def score_values(protocol: Protocol, seen: Stretch) -> Any:
         return _score_memoised_bits(protocol, seen)
     if second is None or not second.q:
         raise ParameterError(
-            f"protocol must have a second round that lies, got {protocol!r}; its answers are memos"
+            f"protocol must have an instantaneous round, got {protocol!r}; "
+            "its reports are the memos"
         )
     if protocol.g is None:
         return bit_tables(protocol, seen.reports).moved[counts]

@@ -186,7 +186,7 @@ def rounds_until_seen(protocol: Protocol, users: int, *, alarm: float = 0.01) ->
     p2, q2 = _second(protocol)
     users = checks.integer("users", users, 1, MOST_REPORTS, "count the users watched")
     if not 0 < alarm < 1:
-        raise ParameterError(f"alarm must be a chance in (0, 1), got {alarm!r}; try 0.01")
+        raise ParameterError(f"alarm must be a probability in (0, 1), got {alarm!r}; try 0.01")
     g, rounds = int(protocol.first_channel.g), 1  # type: ignore[union-attr]
     while users * (p2**rounds + (g - 1) * q2**rounds) > alarm:
         rounds += 1

@@ -104,7 +104,7 @@ def guess_values(
         )
     chances = _prior(prior, protocol.k)
     if not (isinstance(change, int | float) and 0 <= change <= 1):
-        raise ParameterError(f"change must be a chance in [0, 1], got {change!r}; per round")
+        raise ParameterError(f"change must be a probability in [0, 1], got {change!r}; per round")
     rounds = checks.integer("rounds", rounds, 1, 100_000, "count the rounds")
     n = checks.integer("n", n, 1, 1 << 24, "attack some users")
     checks.choice("method", method, ("auto", "exact", "particles"))

@@ -33,7 +33,7 @@ def reproduce(
     data_set: list[str] | None = None,
     as_json: bool = False,
 ) -> None:
-    """Measure the paper's evaluation anew and write report.html to the folder --out.
+    """Reproduce the paper's evaluation and write report.html to the folder --out.
 
     Every measurement is stored there, in results.ndjson. An interrupted run continues when it is
     started again with the same options. By default everything, with

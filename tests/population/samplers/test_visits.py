@@ -121,7 +121,7 @@ def test_bad_values_are_refused_and_not_shown() -> None:
         [0, 1], [[0.0]], [["a"]], [[True]], np.zeros((1, 2, 3), dtype=int), 3, [[None]],
         np.ma.array([[0.5]]),
     ):  # fmt: skip
-        with pytest.raises(ParameterError, match="one row a user and one column a round"):
+        with pytest.raises(ParameterError, match="one row per user and one column per round"):
             History(values, 4)
     for values in ([[0, 4]], [[-2]], [[777]]):
         with pytest.raises(DomainError, match=r"values must be in 0\.\.3, or -1") as raised:

@@ -98,7 +98,7 @@ def routes(context: Context) -> APIRouter:
         wanted, fingerprint = _state(_field(admitted, "to")), _field(admitted, "fingerprint")
         if wanted == "deleted" and admitted.form.get("short", "").strip() != fingerprint[:SHORT]:
             raise Problem(
-                422, "short name must be that of the campaign; go back and type it", kind="short"
+                422, "short name must match the campaign; go back and type it", kind="short"
             )
         stored = await become(context, fingerprint, wanted)
         return moved(admitted, f"./?done={context.life_of(stored).state}")

@@ -50,7 +50,7 @@ async def require_session(context: Context, admitted: Admitted) -> None:
         if admitted.writes and not context.logins.allows(admitted.scope):
             raise Problem(
                 429,
-                "logins must be few; wait a minute",
+                "logins must be fewer than ten a minute; wait a minute",
                 kind="rate-limit",
                 headers={"Retry-After": "60"},
             )
@@ -87,7 +87,7 @@ def read_form(admitted: Admitted) -> None:
         raise Problem(400, "body must be a form; load the page again", kind="unreadable") from None
     form = dict(fields)
     if len(form) != len(fields):
-        raise Problem(400, "fields must be there once; load the page again", kind="unreadable")
+        raise Problem(400, "each field must be given once; load the page again", kind="unreadable")
     admitted.form = form
     if admitted.path == LOGIN:
         return

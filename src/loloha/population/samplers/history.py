@@ -96,7 +96,7 @@ def _checked(values: Array, k: int) -> tuple[Any, int]:
     array = np.asarray(values)
     if array.ndim != 2 or not _is_integer(array):
         raise ParameterError(
-            "values must be integers, one row a user and one column a round, got "
+            "values must be integers, one row per user and one column per round, got "
             f"{array.dtype} of shape {array.shape}; make a data set of a table of labels by "
             "loloha.datasets.table, or map labels to positions, and gaps to -1"
         )

@@ -6,11 +6,11 @@ import { fillTable, say, show } from "./page.js";
 export function showAlarms({ rules, alarms }) {
   show("alarms", rules.length > 0 || alarms.length > 0);
   const stated = rules.map((rule) => rule.meaning).join("; ");
-  const said = stated ? `Each round is tried once it takes no more reports: ${stated}.` : "No rule is set any more.";
+  const said = stated ? `Each round is tested once, when it has closed: ${stated}.` : "No rule is set any more.";
   say("alarms-lead", alarms.length ? `${said} Rings mark them where their values are drawn above.` : `${said} None so far.`);
   fillTable("alarms-table", {
     caption: "Newest alarms",
-    head: ["Round", "Began", "Value", "Estimate, by itself", "Standard deviations from what was expected"],
+    head: ["Round", "Began", "Value", "Estimate of the round alone", "Standard deviations from the prediction"],
     rows: () =>
       [...alarms].reverse().flatMap((event) =>
         event.alarms.map((one) => [count(event.round), moment(event.start), one.label, itself(one), deviations(one)]),

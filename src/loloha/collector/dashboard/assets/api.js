@@ -1,8 +1,8 @@
-// The collector's API. Each answer is kept with its ETag: while nothing changed a poll costs a 304 and no body, and
+// The collector's API. Each answer is cached with its ETag: while nothing changed a poll costs a 304 and no body, and
 // the same object comes back, by which panels see that they need not be drawn again.
 
-const MOST_KEPT = 60;
-const kept = new Map();
+const MOST_CACHED = 60;
+const cached = new Map();
 
 export class ApiError extends Error {
   constructor(status, detail, seconds) {
@@ -14,7 +14,7 @@ export class ApiError extends Error {
 
 export async function get(path, query = {}) {
   const address = withQuery(path, query);
-  const before = kept.get(address);
+  const before = cached.get(address);
   let answer;
   try {
     answer = await fetch(address, {
@@ -28,9 +28,9 @@ export async function get(path, query = {}) {
   if (answer.status === 304 && before) return before.data;
   if (!answer.ok) throw await failure(answer);
   const data = await answer.json();
-  kept.delete(address);
-  kept.set(address, { tag: answer.headers.get("ETag") ?? "", data });
-  if (kept.size > MOST_KEPT) kept.delete(kept.keys().next().value);
+  cached.delete(address);
+  cached.set(address, { tag: answer.headers.get("ETag") ?? "", data });
+  if (cached.size > MOST_CACHED) cached.delete(cached.keys().next().value);
   return data;
 }
 

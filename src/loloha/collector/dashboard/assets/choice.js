@@ -1,4 +1,4 @@
-// What the reader chose, kept in the address: it can be shared, and going back works.
+// What the reader chose, in the address: it can be shared, and going back works.
 
 const DEFAULTS = {
   campaign: null,

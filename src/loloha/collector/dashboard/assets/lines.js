@@ -8,7 +8,7 @@ import { isEmpty, spread, track, windowed } from "./series.js";
 export const MOST_LINES = 8;
 
 const TOGETHER =
-  "Points are single rounds, unbiased. Lines estimate each round from all rounds shown, knowing the noise that rounds share, and bands hold the true frequency in about 95 of 100 cases. A change that lasts one round is smoothed like noise: its point shows it, and an alarm. To publish raw numbers, estimate rounds by themselves.";
+  "Points are single rounds, unbiased. Lines estimate each round from all rounds shown, allowing for the noise that rounds share; bands contain the true frequency in about 95 of 100 cases. A change that lasts one round is smoothed like noise: its point shows it, and an alarm. To publish raw numbers, estimate rounds by themselves.";
 
 export function showLines({ campaign, drawn, alarms, choice, remove, address }) {
   const empty = isEmpty(drawn.data);
@@ -30,20 +30,20 @@ export function showLines({ campaign, drawn, alarms, choice, remove, address }) 
   const chips = chosen.map((column, line) => chip(data, column, line, chosen.length > 1 ? remove : null));
   byId("chosen").replaceChildren(...chips);
   const summary = choice.values
-    ? "The values you chose. Each band holds the true frequency of its round in 95 of 100 cases."
-    : "The most frequent values of the rounds above, and those that alarmed last. A band holds the true frequency of a value named beforehand in 95 of 100 cases; of values that noise has lifted to the top, less often.";
-  const shared = " Rounds share noise, because answers are memoised: errors do not average out over them.";
+    ? "The values you chose. Each band contains the true frequency of its round in 95 of 100 cases."
+    : "The most frequent values of the rounds above, and those that alarmed last. A band contains the true frequency of a value chosen beforehand in 95 of 100 cases; of values that are at the top by noise, less often.";
+  const shared = " Rounds share the noise of permanent responses: errors do not average out over them.";
   const single = campaign.protocol.eps_inf === undefined ? "" : shared;
   const panels = ` Each device reports in one round of ${count(every)}: `;
   const text = means
-    ? "a point is the mean of so many rounds, in which each counts once, and a band is that of their mean frequency."
-    : "a point is a sample of them, and bands allow for it.";
+    ? "a point is the mean of that many rounds, in which each counts once, and a band is for their mean frequency."
+    : "a point estimates from a sample of them, and bands allow for it.";
   const failed = drawn.problem ? ` They could not be estimated together: ${drawn.problem}` : "";
   say("lines-lead", together ? TOGETHER : summary + (every > 1 ? panels + text : single) + failed);
   draw("lines-chart", figure(data, chosen, alarms, together));
   fillTable("lines-table", {
     caption: "Estimated frequency of the chosen values, with 95 % intervals",
-    head: ["Round", ...chosen.flatMap((column) => [data.label[column], "from", "to", ...(together ? ["by itself"] : [])])],
+    head: ["Round", ...chosen.flatMap((column) => [data.label[column], "from", "to", ...(together ? ["single round"] : [])])],
     rows: () => data.round.map((round, i) => [count(round), ...chosen.flatMap((column) => cells(data, i, column, together))]),
   });
 }
@@ -78,7 +78,7 @@ function figure(data, chosen, alarms, together) {
     points.push(...rings(rounds, scaled(alone), data.value[column], alarms));
     const label = literal(data.label[column]);
     bands.push(band(rounds, lower, upper, palette[line]));
-    const text = frequency.map((f, i) => (f === null ? "" : `${label}: ${percent(f)}, 95 %: ${interval(lower[i], upper[i])}${together ? `; by itself ${percent(alone[i])}` : ""}`));
+    const text = frequency.map((f, i) => (f === null ? "" : `${label}: ${percent(f)}, 95 %: ${interval(lower[i], upper[i])}${together ? `; single round ${percent(alone[i])}` : ""}`));
     return trace(rounds, scaled(frequency), line, literal(shorten(data.label[column], 24)), text, together);
   });
   const yaxis = axis({ title: titled("frequency, %"), zeroline: true, zerolinewidth: 1.5, ticksuffix: " %" });

@@ -201,11 +201,11 @@ function settle(error) {
   show("problem", error !== null || isElsewhere);
   document.body.dataset.state = error ? "failed" : "ready";
   if (error) {
-    const kept = model.campaign ? " What you see was fetched before." : "";
-    alarm("No answer that could be shown", `${error.message}${kept} Trying again by itself.`);
+    const earlier = model.campaign ? " These are earlier results." : "";
+    alarm("No new results", `${error.message}${earlier} The page tries again by itself.`);
     say("status", "Trying again …");
   } else {
-    if (isElsewhere) alarm("No such campaign here", "The address asks for one that this collector does not have. What you see is its newest.");
+    if (isElsewhere) alarm("No such campaign here", "This collector does not have the campaign in the address. Its newest one is shown.");
     // Not on every poll: a screen reader would read it out each time.
     say("status", "Live");
     byId("status").title = `Asked at ${now} UTC, and every ${POLL / 1000} s`;
@@ -240,7 +240,7 @@ function remove(value) {
 function add(value) {
   const shown = chosenValues();
   if (shown.includes(value)) return "It is drawn already.";
-  if (shown.length >= MOST_LINES) return `At most ${MOST_LINES} lines can be told apart: remove one first.`;
+  if (shown.length >= MOST_LINES) return `At most ${MOST_LINES} lines are shown: remove one first.`;
   choose({ values: [...shown, value] });
   return "";
 }

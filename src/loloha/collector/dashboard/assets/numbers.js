@@ -8,9 +8,9 @@ import { byId, fillTable, say, show } from "./page.js";
 import { spread } from "./series.js";
 
 const TOGETHER =
-  " Points are single rounds. Lines estimate each round from all rounds shown, knowing the noise that rounds share; bands hold the true one in about 95 of 100 cases. A change that lasts one round is smoothed like noise. To publish raw numbers, estimate rounds by themselves.";
+  " Points are single rounds. Lines estimate each round from all rounds shown, allowing for the noise that rounds share; bands contain the truth in about 95 of 100 cases. A change that lasts one round is smoothed like noise. To publish raw numbers, estimate rounds by themselves.";
 const ALONE =
-  " Each band holds the true one of its round in 95 of 100 cases. Rounds share noise, because answers are memoised: errors do not average out over them.";
+  " Each band contains the truth of its round in 95 of 100 cases. Rounds share the noise of permanent responses: errors do not average out over them.";
 
 // Mean and quantiles of single rounds, and of all rounds together beside them.
 export async function fetchNumbers(path, data, newest) {
@@ -42,7 +42,7 @@ export function showNumbers({ campaign, data, together, alarms, smoothed, proble
   const itself = (name, round) => (together ? [plain(data.numbers[name][alone.get(round)] ?? null)] : []);
   fillTable("numbers-table", {
     caption: "Mean and quantiles, with 95 % intervals",
-    head: ["Round", ...names.flatMap((name) => [title(name), "from", "to", ...(together ? ["by itself"] : [])])],
+    head: ["Round", ...names.flatMap((name) => [title(name), "from", "to", ...(together ? ["single round"] : [])])],
     rows: () => shown.round.map((round, i) => [count(round), ...names.flatMap((name) => [...cells(shown.numbers, name, i), ...itself(name, round)])]),
   });
 }
@@ -69,7 +69,7 @@ function figure(data, names, together, alarms) {
   const bands = names.map((name, line) => band(rounds, of(`${name}_lower`), of(`${name}_upper`), palette[line], 1));
   const points = together ? names.map((name, line) => dots(rounds, single(name), palette[line], SYMBOLS[line])) : [];
   points.push(...rings(rounds, single("mean"), null, alarms));
-  const itself = (name, i) => (together ? `; by itself ${plain(single(name)[i])}` : "");
+  const itself = (name, i) => (together ? `; single round ${plain(single(name)[i])}` : "");
   const text = (name) => row.map((i, x) => (i === null || shown.numbers[name][i] === null ? "" : hover(shown.numbers, name, i) + itself(name, x)));
   const lines = names.map((name, line) => trace(rounds, of(name), line, title(name), text(name), together));
   return picture([...bands, ...lines, ...points], rounds, names.map(title), axis({ title: titled("value") }), width, width < 500 ? 300 : 360);

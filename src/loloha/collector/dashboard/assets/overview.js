@@ -124,8 +124,8 @@ export function clearNotices() {
 }
 
 const NOT_OPEN = {
-  paused: "It takes no reports until it is resumed. Devices are told, and drop what waits.",
-  closed: "It takes no reports any more. Devices are told, and stop.",
+  paused: "It takes no reports until it is resumed. Devices get this answer, and drop what waits.",
+  closed: "It takes no reports any more. Devices get this answer, and stop.",
   archived: "It takes no reports any more, and is no longer listed.",
   deleting: "It takes no reports any more, and all that it had counted is being deleted.",
   deleted: "It takes no reports any more, and all that it had counted is deleted.",
@@ -140,7 +140,7 @@ function* recent({ alarms }, newest) {
   const values = new Map(alarms.filter((event) => event.round === round).flatMap((event) => event.alarms.map((one) => [one.value, one])));
   const told = [...values.values()].slice(0, MOST_TOLD).map((one) => `${one.label} (${itself(one, 1)}, ${deviations(one)} standard deviations)`);
   const more = values.size > MOST_TOLD ? `, and ${count(values.size - MOST_TOLD)} more` : "";
-  yield ["warn", `Round ${round} is not what the rounds before led to expect`, `${told.join(", ")}${more}. Below are the rules, and how many alarms are expected to be false.`];
+  yield ["warn", `Round ${round} differs from what earlier rounds predict`, `${told.join(", ")}${more}. The rules, and how many alarms are expected to be false, are below.`];
 }
 
 function* findNotices({ campaign, rounds, estimates, alarms }) {
@@ -159,7 +159,7 @@ function* findNotices({ campaign, rounds, estimates, alarms }) {
     yield [
       all ? "warn" : "info",
       all ? "Too few users for any estimate" : "Some rounds have too few users",
-      `${which}: fewer than the minimum cohort of ${count(least)}. Estimates of such a round are suppressed, so that nobody is studied in a small group. ${small.some((one) => one.state !== "closed") ? "Its reports are counted and show as soon as there are enough; a" : "A"} round that is closed with too few stays suppressed.`,
+      `${which}: fewer than the minimum cohort of ${count(least)}. Estimates of such a round are suppressed, to protect small groups. ${small.some((one) => one.state !== "closed") ? "Its reports are counted and show as soon as there are enough; a" : "A"} round that is closed with too few stays suppressed.`,
     ];
   }
   const found = reading(estimates);

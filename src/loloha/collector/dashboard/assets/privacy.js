@@ -5,15 +5,15 @@ import { count, duration, plain } from "./format.js";
 import { list, make, say, show, tiles, fillTable } from "./page.js";
 
 const MEANING = {
-  g: "symbols of the memo: values share them",
-  p1: "permanent answer: the true one is told",
-  q1: "permanent answer: one certain other is told",
-  p2: "fresh answer: the permanent one is told",
-  q2: "fresh answer: one certain other is told",
-  p_star: "a report supports the value held",
-  q_star: "a report supports another value",
-  eps_first: "loss of the first report, as drawn",
-  eps_memo: "loss of the permanent answer, as drawn",
+  g: "memo symbols, each shared by several values",
+  p1: "permanent response: probability of the true symbol",
+  q1: "permanent response: probability of one given other symbol",
+  p2: "instantaneous response: probability of the permanent one",
+  q2: "instantaneous response: probability of one given other symbol",
+  p_star: "probability that a report supports the user's value",
+  q_star: "probability that a report supports another value",
+  eps_first: "realised loss of the first report",
+  eps_memo: "realised loss of the permanent response",
 };
 
 export function showPrivacy({ privacy, campaign }) {
@@ -29,7 +29,7 @@ export function showPrivacy({ privacy, campaign }) {
       ? [["One value exchanged", plain(privacy.exchanged), `for another, among several: loss at most; the price of that cap, ${plain(privacy.eps_inf)} if responses were drawn independently`]]
       : []),
     ["Any one round", once === null ? "none" : plain(once), once === null ? "the permanent response is sent as it is: the loss of a changed round is unbounded" : "loss, all other rounds known, for ever"],
-    ["A change shows", ten.auc === null ? "–" : share(ten), "best test of 10 reports before and after it, key known, values equally likely, on average over keys where users have them: 0.5 is chance, 1 certainty"],
+    ["A change shows", ten.auc === null ? "–" : share(ten), "AUC of the best test of 10 reports before and 10 after it, key known, values equally likely, averaged over keys where users have them: 0.5 is chance, 1 certainty"],
     ["Minimum cohort", count(privacy.terms.minimum_cohort), "rounds with fewer reports are not shown"],
     ["Late reports", duration(privacy.terms.late_seconds), "accepted after a round's end"],
     ["Keys", privacy.keys, privacy.keys === "drawn" ? "each device draws its own" : "the collector assigns them"],
@@ -41,7 +41,7 @@ export function showPrivacy({ privacy, campaign }) {
     rows: () => privacy.growth.map((one) => [count(one.reports), plain(one.eps)]),
   });
   fillTable("change-table", {
-    caption: "How surely a change of value shows to the best test of T reports before and T after it (area under its ROC curve), the key known, all values equally likely; where users have keys of their own an average over keys",
+    caption: "AUC of the best test for a change of value, from T reports before and T after it, with the key known and all values equally likely; averaged over keys where users have their own",
     head: ["Reports T", "A change shows"],
     rows: () => privacy.change.map((one) => [count(one.reports), one.auc === null ? "not computed" : share(one)]),
   });
@@ -49,7 +49,7 @@ export function showPrivacy({ privacy, campaign }) {
   list("leaks", privacy.leaks);
   const known = Object.entries(privacy.parameters).filter(([, number]) => number !== null);
   fillTable("parameters", {
-    caption: `Protocol ${campaign.protocol.type}, as devices compute it: losses never exceed those asked for`,
+    caption: `Protocol ${campaign.protocol.type}, as devices compute it: realised losses never exceed the nominal ones`,
     head: ["Parameter", "Value", "Meaning"],
     rows: () => known.map(([name, number]) => [make("code", {}, name), String(number), MEANING[name] ?? ""]),
   });
