@@ -115,7 +115,7 @@ MOVED = {
     "study.window_table": "loloha_lab.tables.window",
     "cli.reproduce": "loloha_lab.cli.reproduce",
 }
-"""What a module of 0.2.0 is called now; of several entries that fit, the longest. Gone in 0.4."""
+"""New name of each module of 0.2.0; the longest matching entry counts. Gone in 0.4."""
 NAMES = {
     "loloha.DyadicLH": "loloha_lab.dyadic",
     "loloha.client.Account": "loloha.client.state",
@@ -151,7 +151,7 @@ def home(name: str) -> str | None:
 
 
 def attribute(module: str, name: str) -> Any:
-    """What ``module.name`` led to in 0.2.0, with a warning."""
+    """The object that was ``module.name`` in 0.2.0, with a warning."""
     old = f"{module}.{name}"
     if old in NAMES:
         module, _, new = NAMES[old].partition(":")
@@ -197,7 +197,7 @@ def _warn(old: str, new: str, level: int) -> None:
 
 
 class _Finder:
-    """Finds a module by its old name, and hands out the one of today.
+    """Finds a module by its old name and returns the new one.
 
     Before all others: they would find the file of a moved package's part, and run it a second time.
     """
@@ -221,7 +221,7 @@ class _Finder:
     def exec_module(self, module: ModuleType) -> None:
         # It ran when it was imported; the import system has just renamed its specification.
         module.__spec__ = self.spec
-        # Nor may it set a part as an attribute of its package: a function can have that name.
+        # A submodule must not replace a function of the same name in its package.
         for name, part in list(sys.modules.items()):
             old = f"{self.old}{name.removeprefix(self.place)}"
             if name.startswith(f"{self.place}.") and home(old) == name:

@@ -33,7 +33,7 @@ class _Tree(NamedTuple):
 
 @dataclass(frozen=True)
 class Address:
-    """A file or folder on another filesystem, in the words of `pathlib.Path`."""
+    """A file or folder on another filesystem, with the methods of `pathlib.Path`."""
 
     mount: Mount
     path: PurePosixPath
@@ -64,7 +64,7 @@ class Address:
 
     @property
     def suffix(self) -> str:
-        """What the name ends in, with its dot."""
+        """The suffix, with its dot."""
         return self.path.suffix
 
     @property
@@ -74,7 +74,7 @@ class Address:
 
     @property
     def parents(self) -> list[Address]:
-        """That folder, and all that are around it."""
+        """All parent folders, innermost first."""
         return [replace(self, path=path) for path in self.path.parents]
 
     @property
@@ -94,7 +94,7 @@ class Address:
         return (f"{base}/{self._key}" if base else self._key).rstrip("/") or "/", filesystem
 
     def is_dir(self) -> bool:
-        """Whether something lies below."""
+        """Whether it is a folder."""
         return self._type() == "Directory"
 
     def is_file(self) -> bool:
@@ -132,7 +132,7 @@ class Address:
         return replace(self, _tree=tree)
 
     def iterdir(self) -> Iterator[Address]:
-        """What lies directly below."""
+        """Direct children."""
         if self._tree is None:
             paths = [path for path, _ in self._infos(recursive=False)]
         else:
@@ -148,11 +148,11 @@ class Address:
             with self._typed():
                 infos = filesystem.get_file_info(fs.FileSelector(path, recursive=recursive))
         except FileNotFoundError:
-            # Of no bucket at all the error says so.
+            # Without a bucket the error says so.
             return
         for info in infos:
             if not (info.size == 0 and self.mount.kind.starts_empty):
-                # Some begin with a slash where others do not.
+                # Some filesystems write a leading slash.
                 below = PurePosixPath(info.path.lstrip("/")).relative_to(path.lstrip("/"))
                 yield self.path / below, info.type.name
 
@@ -163,7 +163,7 @@ class Address:
                 yield replace(self, path=path)
 
     def glob(self, pattern: str) -> list[Address]:
-        """What lies directly below and has such a name."""
+        """Direct children whose names match a pattern."""
         return [place for place in self.iterdir() if PurePosixPath(place.name).match(pattern)]
 
     @contextmanager
@@ -197,8 +197,8 @@ class Address:
                 filesystem.create_dir(folder or "/", recursive=True)
                 path = f"{folder}/.{secrets.token_hex(8)}{PARTIAL}"
             try:
-                # In a thread, which no interrupt reaches: a stream that is closed half-way
-                # publishes what it has.
+                # In a thread, where no interrupt arrives: a stream closed half-way would publish
+                # its content.
                 with ThreadPoolExecutor(1) as thread:
                     parts = PART if self.mount.kind.in_parts else None
                     thread.submit(_stream, filesystem, path, content, parts).result()
@@ -243,7 +243,7 @@ def _stream(filesystem: Any, path: str, content: Any, part: int | None) -> None:
 
 
 Location = Path | Address
-"""A file or folder, wherever it is."""
+"""A file or folder, local or remote."""
 
 
 def located(given: str | os.PathLike[str] | Address) -> Location:
@@ -289,7 +289,7 @@ def written(place: Location) -> float:
 
 
 def snapshot(place: Location) -> Location:
-    """The folder; an address with all that is below, so that a walk through it asks no more."""
+    """The folder; of an address also its listing, so that a walk needs no further requests."""
     return place.snapshot() if isinstance(place, Address) else place
 
 

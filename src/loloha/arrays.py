@@ -11,4 +11,4 @@ Bytes: TypeAlias = np.ndarray[Any, np.dtype[np.uint8]]
 Words: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
 """Bits, 64 to a word."""
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
-"""Of a type that differs: symbols as narrow as they fit, answers of each kind of report."""
+"""Arrays of varying type, such as symbols in the narrowest type that holds them."""

@@ -18,12 +18,12 @@ _LONGEST_SHOWN = 80
 
 
 def shown(value: Any) -> str:
-    """A public value as errors quote it: its repr, cut where it is long."""
+    """A public value as quoted in errors: its repr, shortened."""
     try:
         text = value[:_LONGEST_SHOWN] if isinstance(value, str | bytes) else value
         written = repr(text)
     except ValueError:
-        # Of more digits than Python writes.
+        # More digits than Python converts.
         return f"something of type {type(value).__name__}"
     cut = len(written) > _LONGEST_SHOWN or (text is not value and len(text) < len(value))
     return f"{written[:_LONGEST_SHOWN]}..." if cut else written
@@ -60,7 +60,7 @@ def real(name: str, value: Any, low: float, high: float, advice: str) -> float:
 
 
 def eps(name: str, value: Any) -> float:
-    """A privacy parameter in the range in which every formula is exact to double precision."""
+    """A privacy parameter in the range where every formula is exact to double precision."""
     return real(name, value, SMALLEST_EPS, LARGEST_EPS, "sensible values lie in 0.1..10")
 
 
@@ -76,7 +76,7 @@ def budgets(eps_inf: Any, eps_1: Any) -> tuple[float, float]:
 
 
 def level(value: Any) -> float:
-    """A chance strictly between 0 and 1."""
+    """A probability strictly between 0 and 1."""
     number = float(value) if _is_real(value) else math.nan
     # A quantile of (1 + level) / 2 is taken, which must not round to 1.
     if not (number > 0 and (1 + number) / 2 < 1):
@@ -85,7 +85,7 @@ def level(value: Any) -> float:
 
 
 def round_number(value: Any) -> int:
-    """The number of a round, which every language can keep."""
+    """The number of a round, exact in every language."""
     return integer("round", value, 0, LARGEST_ROUND, "count rounds from 0")
 
 
@@ -96,7 +96,7 @@ def limit(value: Any, least: float, advice: str) -> float | None:
 
 
 def of_campaign(what: str, actual: str | None, wanted: str | None) -> None:
-    """Refuse what says that it is of another campaign than the one that is given for it."""
+    """Refuse an object that belongs to another campaign than the given one."""
     if None not in (actual, wanted) and actual != wanted:
         raise ParameterError(
             f"{what} must be of campaign {wanted!r}, got those of {actual!r}; give that one"
@@ -118,7 +118,7 @@ def choice(name: str, value: Any, options: Collection[str]) -> str:
 
 
 def value(candidate: Any, k: int) -> int:
-    """A user's value as an int in 0..k-1; the error tells its type at most, never the value."""
+    """A user's value as an int in 0..k-1; the error shows its type at most, never the value."""
     if type(candidate) is int and 0 <= candidate < k:
         return candidate
     try:
@@ -139,12 +139,12 @@ def value(candidate: Any, k: int) -> int:
 
 
 def finite(number: Any) -> Any:
-    """``number``, or None for one that is infinite or missing: JSON has neither."""
+    """``number``, or None (JSON null) if it is infinite or missing."""
     return None if isinstance(number, float) and not math.isfinite(number) else number
 
 
 def library(module: str, purpose: str, extra: str) -> Any:
-    """Import a library that only a part of loloha needs."""
+    """Import a library that only some extras install."""
     try:
         return import_module(module)
     except ImportError as error:
@@ -158,6 +158,6 @@ def missing(module: str, purpose: str, extra: str) -> ExtraError:
 
 
 def _is_real(value: Any) -> bool:
-    # NumPy's spans of time call themselves integers.
+    # NumPy registers its timedelta as an integer.
     timely = getattr(getattr(value, "dtype", None), "kind", "") == "m"
     return isinstance(value, Real) and not isinstance(value, bool) and not timely

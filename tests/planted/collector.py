@@ -37,8 +37,8 @@ COLLECTOR = [
     Mutant(
         "reports that another marked since leave the store unwritten",
         "collector/store/statement.py",
-        "_here(kept) & (kept.c.segment < 0) & (kept.c.segment >= -1 - _number('last'))",
-        "_here(kept) & (kept.c.segment < 0)",
+        "_here(queued) & (queued.c.segment < 0) & (queued.c.segment >= -1 - _number('last'))",
+        "_here(queued) & (queued.c.segment < 0)",
         "collector/test_side_by_side.py -k deliver_at_once",
     ),
     Mutant(

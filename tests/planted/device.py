@@ -13,29 +13,29 @@ CLIENTS = [
     Mutant(
         "the memo is not stored",
         "client/client.py",
-        "            memo = {**memo, x: kept}\n",
+        "            memo = {**memo, x: answer}\n",
         "",
         law("three_reports_share"),
     ),
     Mutant(
         "the memo is keyed by the raw value",
         "client/client.py",
-        "        kept = memo.get(x)\n",
-        "        kept = memo.get(value)\n",
+        "        answer = memo.get(x)\n",
+        "        answer = memo.get(value)\n",
         law("returning_to_a_value"),
     ),
     Mutant(
         "all values share one answer",
         "client/client.py",
-        "kept = memo.get(x)",
-        "kept = next(iter(memo.values()), None)",
+        "answer = memo.get(x)",
+        "answer = next(iter(memo.values()), None)",
         law("returning_to_a_value"),
     ),
     Mutant(
         "the key is drawn anew for each report",
         "client/client.py",
-        "return Report(protocol.encoding.sent(key), protocol.instant(rng, kept)), memo",
-        "return Report(protocol.enroll(rng), protocol.instant(rng, kept)), memo",
+        "return Report(protocol.encoding.sent(key), protocol.instant(rng, answer)), memo",
+        "return Report(protocol.enroll(rng), protocol.instant(rng, answer)), memo",
         law("ten_thousand_reports"),
     ),
     Mutant(
@@ -140,7 +140,7 @@ CLIENTS = [
     Mutant(
         "a restored client loses its memo",
         "client/state.py",
-        'memo = once((_whole(x), _answer(stored, kept)) for x, kept in body.pop("memo"))',
+        'memo = once((_whole(x), _answer(stored, answer)) for x, answer in body.pop("memo"))',
         "memo = {}",
         law("restored"),
     ),
@@ -168,8 +168,9 @@ CLIENTS = [
     Mutant(
         "two clients of a protocol share a memo",
         "client/client.py",
-        "            memo = {**memo, x: kept}\n",
-        "            memo = vars(protocol).setdefault('shared', {})\n            memo[x] = kept\n",
+        "            memo = {**memo, x: answer}\n",
+        "            memo = vars(protocol).setdefault('shared', {})\n            memo[x] = "
+        "answer\n",
         law("clients_are_independent"),
     ),
     Mutant(
@@ -224,8 +225,8 @@ CLIENTS = [
     Mutant(
         "a table for life is drawn anew at every new value",
         "client/client.py",
-        "kept = protocol.permanent(rng, x) if table is None else table[x]",
-        "kept = protocol.permanent(rng, x)",
+        "answer = protocol.permanent(rng, x) if table is None else table[x]",
+        "answer = protocol.permanent(rng, x)",
         law("returning_to_a_value"),
     ),
     Mutant(

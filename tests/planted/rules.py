@@ -55,8 +55,8 @@ RANDOMISED_RESPONSE = [
     Mutant(
         "the second round starts from the truth",
         "client/client.py",
-        "protocol.instant(rng, kept)",
-        "protocol.instant(rng, x if isinstance(kept, int) else kept)",
+        "protocol.instant(rng, answer)",
+        "protocol.instant(rng, x if isinstance(answer, int) else answer)",
         law("three_reports_share"),
     ),
     Mutant(

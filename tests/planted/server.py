@@ -72,7 +72,7 @@ SERVER = [
     Mutant(
         "a change forgets what no state says of the truth",
         "server/statespace.py",
-        "self.kept[s + 1 : t + 1].prod()",
+        "self.persistence[s + 1 : t + 1].prod()",
         "0.0",
         "server/test_statespace.py -k dense_posterior",
     ),

@@ -27,10 +27,10 @@ POPULATIONS = [
     Mutant(
         "a population's memo is drawn anew in every round",
         "population/samplers/symbol.py",
-        "    if chain.second is None:\n        return kept\n",
-        "    if chain.second is None:\n        return kept\n"
+        "    if chain.second is None:\n        return memos\n",
+        "    if chain.second is None:\n        return memos\n"
         "    if hasattr(chain.first, 'keep'):\n"
-        "        kept = draws.symbols(chain.first, np.ascontiguousarray(kept))\n",
+        "        memos = draws.symbols(chain.first, np.ascontiguousarray(memos))\n",
         POPULATION_LAW + " -k 'l-grr and back'",
     ),
     Mutant(
@@ -43,8 +43,8 @@ POPULATIONS = [
     Mutant(
         "a population skips the second round",
         "population/samplers/symbol.py",
-        "return draws.symbols(chain.second, kept)",
-        "return kept",
+        "return draws.symbols(chain.second, memos)",
+        "return memos",
         POPULATION_LAW + " -k 'l-grr and back'",
     ),
     Mutant(

@@ -1,4 +1,4 @@
-"""An empirical lower bound on what any client reveals: ours, or a foreign program."""
+"""An empirical lower bound on the loss of any client, shipped or foreign."""
 
 from loloha.audit.audit import Audit, Finding, audit, clopper_pearson
 from loloha.audit.device import ClientDevice, CommandDevice, Device, report_of

@@ -1,4 +1,4 @@
-"""The audit: events fixed beforehand, counted under two histories, and what their ratio proves.
+"""The audit: fixed events are counted under two histories; their ratio bounds the loss from below.
 
 If an event has probability P under one history and Q under another, the client loses at least
 ln(P/Q) between them. P is bounded from below and Q from above at a stated confidence, so the loss
@@ -24,15 +24,15 @@ from loloha.privacy.transcript import eps_2
 from loloha.protocols import Protocol
 
 LOOKS = (1 / 64, 1 / 8, 1.0)
-"""Shares of the users after which the counts are looked at; a violation ends the audit."""
+"""Shares of the users after which the counts are evaluated; a violation ends the audit."""
 BOUNDS = 10
-"""Of each quantity at each look: two of each event under each history, and two of both together."""
+"""Bounds per quantity and look: two of each event under each history, and two of both together."""
 AGAIN = 500
 """Users, at most, who are asked for a round a second time."""
 
 
 def clopper_pearson(successes: int, trials: int, alpha: float) -> tuple[float, float]:
-    """Bounds on a probability, each wrong with a chance of at most ``alpha``."""
+    """Confidence bounds on a probability, each wrong with probability at most ``alpha``."""
     if not trials:
         return 0.0, 1.0
     low = 0.0 if not successes else _where(successes, trials, alpha)
@@ -41,8 +41,8 @@ def clopper_pearson(successes: int, trials: int, alpha: float) -> tuple[float, f
 
 
 def _where(successes: int, trials: int, alpha: float) -> float:
-    """Largest p found at which so many successes or more have a chance of at most alpha."""
-    # Below the mean terms fall at least as fast as a normal density: 15 deviations are e^-112.
+    """Largest p at which so many successes or more have probability at most alpha."""
+    # Below the mean, terms fall at least as fast as a normal density: at 15 deviations by e^-112.
     m = np.arange(successes, min(trials, successes + 100 + 15 * math.isqrt(successes)) + 1)
     # ln C(trials, m), from its value at ``successes`` upwards.
     first = math.lgamma(trials + 1) - math.lgamma(successes + 1)
@@ -83,7 +83,7 @@ class Finding:
 
     @property
     def violated(self) -> bool:
-        """Whether more is lost than is claimed."""
+        """Whether the proven loss exceeds the claim."""
         return self.lower > self.claimed
 
 
@@ -152,7 +152,7 @@ def audit(
 
 
 class _Asked:
-    """What was asked so far, and how often each event occurred."""
+    """The users asked so far, and how often each event occurred."""
 
     def __init__(self, protocol: Protocol, device: Device) -> None:
         self.protocol, self.device = protocol, device
@@ -210,7 +210,7 @@ class _Asked:
                 self.counts[name][side, leaning] += 1
 
     def rules(self) -> Iterator[Finding]:
-        """What holds without exception: 0 is claimed, and 1 was seen if it is broken."""
+        """Rules without exception: claim 0; observed 1 if broken."""
         yield Finding("a round asked again", 0.0, float(self.changed > 0), self.repeated)
         if self.protocol.longitudinal and self.protocol.encoding.key_bits:
             users = sum(self.users.values())
@@ -221,7 +221,8 @@ class _Asked:
         for name, claimed in self.claims.items():
             n, counts, lower = self.users[name], self.counts[name], 0.0
             pairs = [(event[side], event[1 - side], n) for event in counts.T for side in (0, 1)]
-            # One of two ratios is at least that of the sums: both events together tell more.
+            # One of two ratios is at least that of their sums: both events together have more
+            # power.
             right, wrong = counts.trace(), counts[::-1].trace()
             for first, other, trials in [*pairs, (right, wrong, 2 * n)]:
                 low = clopper_pearson(int(first), trials, alpha)[0]

@@ -22,15 +22,15 @@ from loloha.protocols import Protocol
 from loloha.report import Answer, Key
 
 SHOWN_ERRORS = 1 << 16
-"""Bytes of a program's standard error that are passed on; the rest is read and dropped."""
+"""Bytes of a program's standard error that are shown; the rest is read and dropped."""
 
 _JOIN_SECONDS = 5.0
-# Ask this process to end, and would end it without a word to the program.
+# Signals that would end this process and leave the program running.
 _ENDINGS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 History = list[tuple[int, int]]
 """(round, value) in the order in which a user is asked."""
 Transcript = list[tuple[Key, Answer]]
-# Lines that may be under way: less than a pipe holds, so that neither side waits for the other.
+# Lines sent ahead: fewer than a pipe holds, so that neither side blocks the other.
 _LINES = 2048
 _LONGEST = 1 << 24
 
@@ -77,7 +77,7 @@ class Program:
     def kill(self) -> None:
         """End it and all that it started, at once."""
         if self.process.returncode is not None:
-            # Waited for: its number may belong to somebody else by now.
+            # Reap it first: otherwise its number may belong to another process by now.
             return
         if hasattr(os, "killpg"):
             with suppress(OSError):
@@ -85,11 +85,11 @@ class Program:
         self.process.kill()
 
     def close(self, *readers: threading.Thread) -> None:
-        """End it, wait for that and for who reads it, and close its pipes; twice is no more."""
+        """End it, wait for it and its readers, and close its pipes; idempotent."""
         try:
             self.kill()
             self.process.wait()
-            # What left the session may hold the pipes for ever.
+            # A process that left the session may hold the pipes for ever.
             for reader in (*readers, self._errors):
                 reader.join(_JOIN_SECONDS)
             for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
@@ -100,7 +100,7 @@ class Program:
             self._uncatch()
 
     def _pass_on(self) -> None:
-        """Show the beginning of its errors, and read the rest: it must not wait for us."""
+        """Show the beginning of its errors and read the rest, so that it never blocks."""
         pipe: Any = self.process.stderr
         left = SHOWN_ERRORS
         with suppress(OSError, ValueError):
@@ -113,9 +113,8 @@ class Program:
                 left = max(0, left - len(data))
 
     def _catch(self) -> None:
-        """Let a request to end unwind the stack, and so close this, unless somebody handles it."""
-        # What is ignored, as a hang-up under nohup, stays so: the work goes on, and the program
-        # too.
+        """Turn unhandled signals to end into exceptions, so that this is closed."""
+        # Ignored signals stay ignored, as a hang-up under nohup: work and program go on.
         if threading.current_thread() is not threading.main_thread():
             return
         for number in _ENDINGS:
@@ -155,7 +154,7 @@ class ClientDevice:
 
 
 class CommandDevice:
-    """Runs a command for as long as it is used in a ``with`` block, and never beyond it."""
+    """Runs a command within a ``with`` block, and never beyond it."""
 
     def __init__(self, protocol: Protocol, command: str, *, timeout: float = 10.0) -> None:
         self.protocol, self.timeout = protocol, timeout
@@ -179,7 +178,7 @@ class CommandDevice:
         self.close()
 
     def close(self) -> None:
-        """End the program and all that it started, whatever they do."""
+        """End the program and all its child processes."""
         self.stopped.set()
         self.program.close(self.reader)
 
@@ -216,7 +215,7 @@ class CommandDevice:
             raise AuditError(self._ended()) from None
 
     def _read(self) -> None:
-        """Put its lines where they can be waited for; an empty one stands for its end."""
+        """Queue its lines, with an empty one at its end."""
         pipe: Any = self.process.stdout
         rest = b""
         while not self.stopped.is_set():

@@ -1,4 +1,4 @@
-"""The events whose chances an audit compares: which of two values a transcript speaks for."""
+"""The events of an audit: which of two values a transcript supports."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from loloha.encodings import SampledBuckets
 from loloha.protocols import Protocol
 
 STRETCH = 8
-"""Reports from which a memo is told."""
+"""Reports from which a memo is inferred."""
 DOUBT = 100
-"""How much likelier one memo is than another, to be told from reports."""
+"""Likelihood ratio at which a memo counts as inferred."""
 RARE = 0.01
-"""Share of users below which those who send the bits of both values are too few."""
+"""Least share of users who must send the bits of both values."""
 
 Event = Callable[[Protocol, tuple[int, int], Transcript], int | None]
 """0 if what was sent speaks for the first value, 1 for the second, None for neither."""
@@ -34,13 +34,13 @@ def _two(protocol: Protocol, values: tuple[int, int], sent: Transcript) -> int |
 
 
 def _memo(protocol: Protocol, values: tuple[int, int], sent: Transcript) -> int | None:
-    """What the memo says, where the reports leave little doubt about it."""
+    """The event of the memo, if the reports determine it with little doubt."""
     key, y = sent[0]
     if isinstance(y, bytes):
         return _told(protocol, _cells(protocol, values, key), _memoised_bits(protocol, sent))
     leanings = [_leaning(protocol, values, key, y) for key, y in sent]
     margin = leanings.count(0) - leanings.count(1)
-    # Of many memos each shows either value's symbol now and then, and its own more often.
+    # With many symbols a memo shows either value's symbol at times, and its own more often.
     most = max(Counter(y for _, y in sent).values())
     if abs(margin) < _doubtless(protocol) or max(leanings.count(0), leanings.count(1)) < most:
         return None
@@ -48,7 +48,7 @@ def _memo(protocol: Protocol, values: tuple[int, int], sent: Transcript) -> int 
 
 
 def _doubtless(protocol: Protocol) -> int:
-    """How many more reports of one kind than of the other make a wrong memo 100 times rarer."""
+    """Margin of reports at which a wrong memo is 100 times rarer."""
     second: Any = protocol.second_channel
     if second is None or not second.q:
         return 1
@@ -57,7 +57,7 @@ def _doubtless(protocol: Protocol) -> int:
 
 
 def _last(protocol: Protocol, values: tuple[int, int], sent: Transcript) -> int | None:
-    """Whether the last report is nearer to the memo of the first stretch or of the second."""
+    """Whether the last report supports the memo of the first stretch or of the second."""
     memos = [
         _usual(protocol, [y for _, y in sent[start : start + STRETCH]]) for start in (0, STRETCH)
     ]
@@ -80,14 +80,14 @@ EVENTS: dict[str, Event] = {
 
 
 def _memoised_bits(protocol: Protocol, sent: Transcript) -> Callable[[int], int | None]:
-    """The memo of a bit, by its own reports: None where they leave more than a little doubt."""
+    """The memo of a bit by its reports; None if they leave doubt."""
     second: Any = protocol.second_channel
     answers: list[Any] = [y for _, y in sent]
     rows = [int.from_bytes(y, "little") for y in answers]
     if second is None or not second.q:
         return lambda cell: rows[0] >> cell & 1
     one, zero = math.log(second.p / second.q), math.log((1 - second.p) / (1 - second.q))
-    # Half of the most that they can say, where it is not much.
+    # Half of the largest possible margin, if that is small.
     needed = min(math.log(DOUBT), len(rows) * min(one, -zero) / 2)
 
     def read(cell: int) -> int | None:
@@ -99,7 +99,7 @@ def _memoised_bits(protocol: Protocol, sent: Transcript) -> Callable[[int], int 
 
 
 def _leaning(protocol: Protocol, values: tuple[int, int], key: Any, y: Any) -> int | None:
-    """Which of the two values an answer supports, if it supports one of them alone."""
+    """Which one of the two values an answer supports, if exactly one."""
     cells = _cells(protocol, values, key)
     if isinstance(y, bytes):
         bits = int.from_bytes(y, "little")
@@ -112,14 +112,14 @@ def _cells(protocol: Protocol, values: tuple[int, int], key: Any) -> list[int]:
     encoding: Any = protocol.encoding
     if encoding.is_key(key):
         return [encoding.memo_index(key, v) for v in values]
-    # Of a threshold that is not sent: the greater value is the likelier one to reach it.
+    # If the threshold is not sent, the greater value is likelier to reach it.
     return [int(v == max(values)) for v in values]
 
 
 def _told(protocol: Protocol, cells: list[int], read: Callable[[int], int | None]) -> int | None:
-    """Which of two cells bits support: none, if both or neither, or if one is in doubt."""
+    """Which one of two cells the bits support; None if both, neither or doubtful."""
     encoding: Any = protocol.encoding
-    # The last cell of sampled buckets is no bit: the other one then speaks alone, by being unset.
+    # The last cell of sampled buckets has no bit: an unset bit of the other cell then supports it.
     places = [place for place, cell in enumerate(cells) if cell < encoding.size]
     if cells[0] == cells[1] or len(places) < _bits_needed(encoding):
         return None
@@ -128,7 +128,7 @@ def _told(protocol: Protocol, cells: list[int], read: Callable[[int], int | None
 
 
 def _bits_needed(encoding: Any) -> int:
-    """One of several bits alone loses half: not counted, where enough users send both."""
+    """A single one of several bits loses half: it is not counted if enough users send both."""
     if type(encoding) is not SampledBuckets:
         return 2
     d, b = encoding.d, encoding.b
@@ -136,7 +136,7 @@ def _bits_needed(encoding: Any) -> int:
 
 
 def _usual(protocol: Protocol, ys: list[Any]) -> Any:
-    """The memo that so many answers speak for: the commonest symbol, or each bit's majority."""
+    """The memo supported by the answers: the most frequent symbol, or each bit's majority."""
     if not isinstance(ys[0], bytes):
         return max(sorted(set(ys)), key=ys.count)
     rows = np.unpackbits(np.frombuffer(b"".join(ys), np.uint8).reshape(len(ys), -1), axis=1)

@@ -1,4 +1,4 @@
-"""The agreement of clients and collector: protocol, labels and schedule, content-addressed.
+"""A campaign: protocol, labels and schedule, named by their hash.
 
 Loads nothing outside the standard library: devices read campaigns too.
 """

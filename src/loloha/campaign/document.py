@@ -23,7 +23,7 @@ _LONGEST_NAME = 200
 
 @dataclass(frozen=True, kw_only=True)
 class Campaign:
-    """One measurement: immutable, and known everywhere by the hash of its document.
+    """A campaign: immutable, and named by the hash of its document.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ class Campaign:
 
     @classmethod
     def from_json(cls, document: bytes | str, *, fingerprint: str | None = None) -> Self:
-        """Read a document, and refuse any but the one that was pinned.
+        """Read a document, and refuse any other than the pinned one.
 
         Parameters
         ----------

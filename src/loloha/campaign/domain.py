@@ -16,7 +16,7 @@ from loloha.campaign.scalar import alike, clean, exact, spellings, unboxed, whol
 from loloha.errors import CampaignError
 
 LARGEST = 1 << 53
-"""Integers beyond it are not the same in every language."""
+"""Larger integers are not exact in every language."""
 
 _LONGEST_LABEL = 200
 
@@ -105,7 +105,7 @@ class Labels:
 
     @property
     def wanted(self) -> str:
-        """What a value must be, in words."""
+        """The requirement on a value, in words."""
         return "one of the campaign's labels"
 
     @property
@@ -141,7 +141,7 @@ class Labels:
         return None
 
     def refuse_alike(self) -> None:
-        """Refuse labels that people cannot tell apart.
+        """Refuse labels that look alike to people.
 
         Raises
         ------
@@ -155,7 +155,7 @@ class Labels:
             )
 
     def to_plain(self) -> Any:
-        """As it stands in the document."""
+        """Its form in the document."""
         return list(self.labels)
 
 
@@ -205,7 +205,7 @@ class Range:
 
     @property
     def wanted(self) -> str:
-        """What a value must be, in words: the label of a part is no number."""
+        """The requirement on a value, in words: a label of a part is no number."""
         return f"a number from {self.low} to {self.high}"
 
     @property
@@ -248,7 +248,7 @@ class Range:
         return min(self.bins - 1, math.floor((number - low) * self.bins / (high - low)))
 
     def to_plain(self) -> Any:
-        """As it stands in the document."""
+        """Its form in the document."""
         return {"range": [self.low, self.high], "bins": self.bins}
 
 
@@ -296,7 +296,7 @@ def check_text(name: str, text: Any, longest: int) -> None:
 
 def _number(name: str, value: Any) -> int | float:
     number = checks.real(name, value, -LARGEST, LARGEST, "correct the range")
-    # 10 and 10.0 are one range, so one fingerprint.
+    # 10 and 10.0 give the same range, hence one fingerprint.
     return int(value) if number.is_integer() else number
 
 

@@ -1,4 +1,4 @@
-"""Texts for the edges of equal parts: each true, and no two alike."""
+"""Texts for the edges of equal parts: exact, and all different."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 MORE_DIGITS = 6
-"""Decimals beyond those that tell the edges apart: an edge that needs more is cut off there."""
+"""Decimals beyond those that make the edges differ; an edge with more is cut off there."""
 SMALLEST_PLAIN = -6
 """Powers of ten below it are written as 1e-7."""
 
@@ -51,7 +51,7 @@ def _decimals(denominator: int, width: Fraction) -> int:
 
 
 def _decimal(digits: int, decimals: int, more: str) -> str:
-    """``digits`` / 10^decimals, with what follows marked by ``more``."""
+    """``digits`` / 10^decimals; ``more`` marks cut-off digits."""
     text = str(digits)
     power = len(text) - 1 - decimals
     if digits and power < SMALLEST_PLAIN:

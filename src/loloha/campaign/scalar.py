@@ -18,7 +18,7 @@ from typing import Any
 from loloha.errors import DomainError
 
 LONGEST_NUMBER = 400
-"""Digits, and size of the exponent: no float needs more, and 1e999999999 would fill the memory."""
+"""Limits on digits and exponent: no float needs more, and 1e999999999 would fill the memory."""
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")
 _NOTHING = frozenset({"NAType", "NaTType"})
 # Control characters, and Unicode's Default_Ignorable_Code_Point: joiners, variation selectors, ...
@@ -27,7 +27,7 @@ _IGNORED = re.compile(
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-# Letters of Cyrillic and Greek that are drawn like Latin ones; dashes and apostrophes.
+# Cyrillic and Greek letters that look like Latin ones; dashes and apostrophes.
 _DRAWN = str.maketrans(
     "\u0430\u0435\u043e\u0440\u0441\u0445\u0443\u0456\u0458\u0455\u04bb\u0501\u051b\u051d"
     "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0425\u0423\u0406\u0408\u0405"
@@ -43,10 +43,9 @@ def clean(text: str) -> str:
 
 
 def identity(value: Any) -> Hashable:
-    """What is equal for two spellings of one label, user or round, and for nothing else."""
-    # Text is cleaned; numbers are equal as `exact` reads them, and True is not 1; moments with a
-    # zone are instants: an hour that the clock shows twice is two.
-    # Text first: most values are, and many.
+    """A key that is equal for two spellings of one label, user or round, and only then."""
+    # Text is cleaned, numbers compare as `exact` reads them, True is not 1, and times with a zone
+    # compare as instants. Text comes first because most values are text.
     if isinstance(value, str):
         return clean(str.__str__(value)) or None
     value = unboxed(value)
@@ -69,7 +68,7 @@ def identity(value: Any) -> Hashable:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value says that there is none: None, nan, NaT, NA, null, blank text."""
+    """Whether a value is missing: None, nan, NaT, NA, null, blank text."""
     if not isinstance(value, str):
         value = unboxed(value)
     if isinstance(value, str):
@@ -83,28 +82,28 @@ def is_missing(value: Any) -> bool:
 
 
 def unboxed(value: Any) -> Any:
-    """A scalar of Arrow or NumPy as Python's, where that loses nothing; others as they are."""
+    """An Arrow or NumPy scalar as a Python one if nothing is lost, else unchanged."""
     if hasattr(value, "as_py"):
         try:
             value = value.as_py()
         except (ValueError, OverflowError, LookupError, ImportError):
-            # A date that Python does not have, or in a zone that is not known here.
+            # A date beyond Python's range, or in an unknown zone.
             return value
     if getattr(value, "ndim", None) != 0:
         return value
     kind = getattr(getattr(value, "dtype", None), "kind", "")
     if kind in ("m", "M"):
-        # Nanoseconds, and years that Python does not have, would come as bare integers.
+        # Nanoseconds, and years beyond Python's range, would become bare integers.
         plain = value.astype(f"{kind}8[us]").item()
         return value if isinstance(plain, int) else plain
     if kind in ("b", "i", "u", "S", "U"):
         return value.item()
-    # An array of no dimension holds a scalar, which knows its own precision.
+    # A zero-dimensional array holds a scalar of its own precision.
     return value[()] if kind in ("f", "O") and not isinstance(value, Real) else value
 
 
 def exact(value: Any) -> Fraction | None:
-    """The number that a value stands for, None if it stands for none."""
+    """The number that a value represents, else None."""
     # A float stands for its shortest decimal, in its own precision: 0.3 for three tenths. Text is a
     # decimal in ASCII digits. True and False are no numbers.
     value = unboxed(value)
@@ -118,12 +117,12 @@ def exact(value: Any) -> Fraction | None:
         return _parsed(str(value))
     if isinstance(value, float):
         return _parsed(float.__repr__(value))
-    # NumPy's other floats: their text is the shortest decimal that is theirs alone.
+    # NumPy's other floats: their text is the shortest decimal that identifies them.
     return _parsed(str(value)) if isinstance(value, Real) else None
 
 
 def spellings(value: Any) -> tuple[str, ...]:
-    """The texts by which a label may be known that ``value`` is, the most literal first."""
+    """Texts that may match a label, the most literal first."""
     if is_missing(value):
         raise DomainError("value must not be missing or blank; send nothing for such a round")
     value = unboxed(value)
@@ -151,7 +150,7 @@ def spellings(value: Any) -> tuple[str, ...]:
 
 
 def whole(text: str) -> int | None:
-    """The integer that a text is written for as every program writes it: 7 or, as a float, 7.0."""
+    """The integer of a text in the usual form: 7 or, as a float, 7.0."""
     digits = text.removesuffix(".0")
     if len(digits) > 18 or not digits.removeprefix("-").isdecimal() or not digits.isascii():
         return None
@@ -159,10 +158,10 @@ def whole(text: str) -> int | None:
 
 
 def _numerals(value: Any) -> tuple[str, ...]:
-    """A number as it is written, and the integer that it is."""
+    """A number as text, and as the integer that it equals."""
     number = exact(value)
     if number == 0:
-        # There is one zero, as JavaScript writes it.
+        # Without a sign of zero, as JavaScript writes it.
         value = abs(value)
     literal = float.__repr__(value) if isinstance(value, float) else str(value)
     if number is not None and number.denominator == 1:
@@ -182,13 +181,13 @@ def _parsed(text: str) -> Fraction | None:
 
 
 def skeleton(text: str) -> str:
-    """What people see of a text: equal for texts that look alike, in whatever characters."""
+    """The visual form of a text: equal for texts that look alike."""
     seen = unicodedata.normalize("NFKC", _IGNORED.sub("", text)).translate(_DRAWN)
     return " ".join(unicodedata.normalize("NFC", seen).split())
 
 
 def alike(labels: Iterable[str]) -> int:
-    """How many labels look like an earlier one, or like nothing at all."""
+    """Number of labels that look like an earlier one, or are invisible."""
     listed = list(labels)
     if all(label.isascii() and label.isprintable() for label in listed):
         return 0

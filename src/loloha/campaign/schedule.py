@@ -15,7 +15,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_START = (datetime(9000, 1, 1, tzinfo=UTC) - _EPOCH) // timedelta(seconds=1)
 _LAST_END = (datetime(9999, 1, 1, tzinfo=UTC) - _EPOCH) // timedelta(seconds=1)
 _LONGEST_ROUND = 366 * 86400
-RAREST = 1 << 24  # Rounds of which a device reports in one.
+RAREST = 1 << 24  # A device reports in one of so many rounds.
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Schedule:
         object.__setattr__(self, "seconds", seconds)
 
     def round_at(self, moment: float) -> int:
-        """Number of the round that holds ``moment`` (Unix seconds); negative before the start."""
+        """Number of the round of ``moment`` (Unix seconds); negative before the start."""
         return (math.floor(float(moment)) - self.start) // self.seconds
 
     def has_ended(self, moment: float) -> bool:

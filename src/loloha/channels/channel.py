@@ -92,7 +92,7 @@ class TableChannel:
         return tuple(answers)
 
     def draw(self, rng: Rng, x: int) -> int:
-        """Randomise the symbol ``x`` alone, by a table that is forgotten."""
+        """Randomise the symbol ``x`` by a table that is not stored."""
         return self.table(rng)[x]
 
 

@@ -124,7 +124,7 @@ def table_loss(eps: float, g: int, m0: float | None, answers: int) -> float:
     q = grr(eps, g).q
     rest = g - 2 + g * q if m0 is None else (g * q - m0) / q
     ways = math.fsum(map(math.log, range(g - answers + 1, g + 1)))
-    # Nothing cancels in the terms, but for m0 near g q; their sum is as far off as they are.
+    # The terms do not cancel unless m0 is near g q; the error of their sum is that of the terms.
     terms = eps, math.log(-math.expm1(-eps)), ways, -math.log(rest)
     off = 2**-49 * (sum(map(abs, terms)) + g / rest)
     log_excess = math.fsum(terms)

@@ -1,4 +1,4 @@
-"""The channels that realise a loss: integers out of 2^53, never more loss than was asked for."""
+"""Exact channels: thresholds out of 2^53 whose loss is at most the loss asked for."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def exact_second_grr_published(eps_inf: float, eps_1: float, g: int) -> Fraction
 
 
 def table_channel(alone: SymbolChannel, m0: float | None) -> TableChannel:
-    """One table whose cells are each at least as private as under ``alone``.
+    """A table whose cells are each at least as private as under ``alone``.
 
     Parameters
     ----------

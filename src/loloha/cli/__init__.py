@@ -8,17 +8,17 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-# Libraries of the extra "cli" that a command can turn out to lack.
+# Libraries of the extra "cli" that can be missing.
 EXTRA = frozenset({"typer", "click", "rich", "pyarrow", "narwhals", "matplotlib", "pooch"})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line."""
     for stream in (sys.stdout, sys.stderr):
-        # A terminal that is not UTF-8 shows an escape, and no traceback after the work is done.
+        # A terminal that is not UTF-8 shows an escape instead of raising after the work is done.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    # Pictures go to files alone: what shows them elsewhere, and may be missing here, is no matter.
+    # Pictures go to files only, so no display backend is needed.
     os.environ.pop("MPLBACKEND", None)
     try:
         from loloha.cli.application import app
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         return 1
     except KeyboardInterrupt:
-        # While libraries load; a command that was under way says more.
+        # While libraries load; a running command says more.
         return 130
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def __getattr__(name: str) -> Any:
-    # Lazy, so that without typer `main` can still say what to install.
+    # Lazy, so that `main` can say what to install if typer is missing.
     if name == "app":
         from loloha.cli.application import app
 

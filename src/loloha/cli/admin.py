@@ -125,7 +125,7 @@ def revoke(
 def _revoking(
     store: str | None, collector: str | None
 ) -> Iterator[Callable[[str, bool], str | None]]:
-    """What revokes a key, or says why it did not: it is the last, and that was not agreed to."""
+    """Revoke a key, or say why not: it is the last one, and the user did not confirm."""
     if collector is not None:
         yield lambda name, even_last: _revoke_over_http(store, collector, name, even_last)
         return
@@ -161,7 +161,7 @@ def _asked(
     what: str,
     asked: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The answer of a collector to who has one of its keys."""
+    """A collector's answer to a request with an admin key."""
     if store is not None:
         raise ParameterError(
             "--store must be left out with --collector, got both; leave one of them out"
@@ -171,7 +171,7 @@ def _asked(
 
 
 def _name(key: str) -> str:
-    """The name that was given, or that of the key on standard input."""
+    """The given name, or that of the key on standard input."""
     if key == "-":
         from loloha.collector.store.admin_key import name_of
 
@@ -194,7 +194,7 @@ def _show_drawn(secret: str, known: dict[str, Any], *, as_json: bool) -> None:
 
 @contextmanager
 def _opened(url: str | None, *, makes: bool = False) -> Iterator[AdminKeys]:
-    """Keys of a store that stays with the collector that has it; a missing one is no typo."""
+    """The keys of an existing store; nothing is created for a mistyped path."""
     from loloha import checks
 
     checks.library("loloha.collector.settings", "admin", "collector")

@@ -61,7 +61,7 @@ COMMANDS: tuple[Any, ...] = (
     log.group,
     conform.conform,
 )
-"""Functions, each a command by its name, and groups of them."""
+"""Commands by the names of their functions, and groups of commands."""
 GROUP = "loloha.commands"
 """The entry points by which a package adds commands: name = module:function."""
 
@@ -96,7 +96,7 @@ class CommandLine(TyperGroup):
             console.fail(f"{error} (asked: {asked})" if asked else str(error))
             raise typer.Exit(FAILED) from None
         except BrokenPipeError:
-            # Whoever read our output has seen enough: typer ends this quietly.
+            # The reader closed the pipe: typer ends this quietly.
             raise
         except OSError as error:
             named = error.filename or ("output" if error.errno else "")

@@ -31,7 +31,7 @@ class Command(TyperCommand):
         def once(args: list[str]) -> Any:
             values, rest, order = parse(list(self._today(args)))
             for parameter, times in Counter(order).items():
-                # Of two values the last would win unseen.
+                # Otherwise the last of two values would win silently.
                 if times > 1 and not getattr(parameter, "multiple", False):
                     raise ParameterError(
                         f"{max(parameter.opts, key=len)} must be given once, got it {times} times; "
@@ -43,7 +43,7 @@ class Command(TyperCommand):
         return parser
 
     def _today(self, args: list[str]) -> Iterator[str]:
-        """The line with the options of today."""
+        """The line with current options."""
         own = {name for param in self.params for name in param.opts}
         for place, word in enumerate(args):
             old, equals, value = word.partition("=")
@@ -70,7 +70,7 @@ class Commands(typer.Typer):
 
 
 def _with_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The command of a function: what it takes in groups, it receives as dicts."""
+    """The command of a function; grouped options arrive as dicts."""
     own = inspect.signature(function, eval_str=True).parameters.values()
     groups = {
         parameter.name: GROUPS[parameter.name]() for parameter in own if parameter.name in GROUPS
@@ -101,7 +101,7 @@ def _with_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _located(given: Any, name: str, anywhere: bool) -> Any:
-    """What was typed, as the path or address that it is."""
+    """The typed text as a path or an address."""
     if isinstance(given, list):
         return [_located(argument, name, anywhere) for argument in given]
     place = None if given is None else located(given)
@@ -114,12 +114,12 @@ def _located(given: Any, name: str, anywhere: bool) -> Any:
 
 
 def _kinds(annotation: Any) -> set[Any]:
-    """An annotation and all that it is made of."""
+    """An annotation and its components."""
     return {annotation}.union(*map(_kinds, get_args(annotation)))
 
 
 def _described(parameter: inspect.Parameter) -> inspect.Parameter:
-    """An argument of a function with what the table says of its name."""
+    """An argument of a function with its entry of the table."""
     meant, kinds = option(parameter.name), _kinds(parameter.annotation)
     several = any(get_origin(kind) is list for kind in kinds)
     if meant.kind not in kinds:

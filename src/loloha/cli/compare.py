@@ -91,7 +91,7 @@ def _save(comparison: Comparison, out: Path) -> None:
                 file.writelines(written([comparison.to_frame(backend="pyarrow")], form))
         with console.drawing():
             _draw(comparison, draft)
-        # None gets its name before all are whole.
+        # No file gets its name before all are complete.
         for whole in draft.iterdir():
             whole.replace(out / whole.name)
 

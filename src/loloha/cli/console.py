@@ -39,19 +39,19 @@ FOLDED = 30
 
 
 def say(text: str) -> None:
-    """Tell how things go."""
-    # No result is lost because nobody can be told of it.
+    """Print a message of progress."""
+    # A closed stderr must not lose the result.
     with suppress(OSError):
         typer.echo(text, err=True)
 
 
 def warn(text: str) -> None:
-    """Tell what the user should know before believing the result."""
+    """Print a warning about the result."""
     _tell("warning", "yellow", text)
 
 
 def fail(text: str) -> None:
-    """Tell why the command ends, with options of the command for arguments of Python."""
+    """Print why the command failed, with its options in place of Python's arguments."""
     for argument, option in OPTIONS.items():
         text = text.replace(argument, option)
     _tell("error", "red", text)
@@ -71,7 +71,7 @@ def show(text: str | bytes = "", *, nl: bool = True) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        # Nothing more goes to stdout: what is left in its buffer would fail once more at the end.
+        # Redirect stdout: its buffer would fail again at exit.
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise LolohaError(
@@ -82,7 +82,7 @@ def show(text: str | bytes = "", *, nl: bool = True) -> None:
 
 @contextmanager
 def drawing() -> Iterator[None]:
-    """A picture is the last thing to be made, and no result is lost because it cannot be."""
+    """Draw a picture last; a failure loses no result."""
     try:
         yield
     except (LolohaError, OSError, ImportError, MemoryError):
@@ -92,7 +92,7 @@ def drawing() -> Iterator[None]:
 
 
 def show_text(text: str) -> None:
-    """Print prose: wrapped in a terminal, a statement a line elsewhere."""
+    """Print prose: wrapped in a terminal, one statement per line elsewhere."""
     import textwrap
 
     to = _console()
@@ -108,13 +108,13 @@ def show_json(content: Mapping[str, Any] | Sequence[Any]) -> None:
     """Print the result as JSON; see `to_json`."""
     text = to_json(content)
     if not (getattr(sys.stdout, "encoding", None) or "utf-8").lower().startswith("utf"):
-        # The same JSON, in characters that every encoding has.
+        # The same JSON in ASCII.
         text = json.dumps(json.loads(text), indent=2)
     show(text)
 
 
 def to_json(content: Any) -> str:
-    """JSON text in which what JSON cannot say, nan and infinity, is null."""
+    """JSON text with null for nan and infinity."""
     return json.dumps(_finite(content), indent=2, ensure_ascii=False, allow_nan=False)
 
 
@@ -122,8 +122,8 @@ def show_table(
     columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str = "", keys: int = 1
 ) -> None:
     """Print rows below a header; numbers to the right, text to the left."""
-    # No number is broken: what is too wide for COLUMNS, the terminal, or else 80 columns, follows
-    # below as another table of the same rows, which begins with the same ``keys`` first columns.
+    # Numbers are not broken: columns beyond the width (COLUMNS, the terminal, else 80) follow below
+    # in another table of the same rows, which repeats the first ``keys`` columns.
     to = _console()
     made = [
         _PrintedColumn(name, [row[place] for row in rows]) for place, name in enumerate(columns)
@@ -134,7 +134,7 @@ def show_table(
 
 
 class _PrintedColumn:
-    """One column as it is printed, and the least width that breaks no number and no word of it."""
+    """One printed column, and its least width without breaking a number or word."""
 
     def __init__(self, name: str, cells: Sequence[Any]) -> None:
         self.name = name
@@ -181,7 +181,7 @@ def _show_part(to: Console, columns: Sequence[_PrintedColumn], title: str) -> No
             no_wrap=column.numeric,
         )
     for row in zip(*(column.cells for column in columns), strict=True):
-        # As Text, so that nothing in a label is taken for markup.
+        # As Text, so that labels are not parsed as markup.
         table.add_row(*map(Text, row))
     with to.capture() as printed:
         to.print(table)
@@ -203,7 +203,7 @@ def _stacked(name: str, width: int) -> str:
 
 
 def shorten(cell: Any) -> str:
-    """A cell of a table: five digits of a number, text without what a terminal would obey."""
+    """A cell of a table: numbers with five digits, text without control characters."""
     if cell is None:
         return "–"
     if isinstance(cell, bool):
@@ -224,9 +224,8 @@ def visible(text: str) -> str:
 
 @contextmanager
 def working(task: str) -> Iterator[Callable[[float], None]]:
-    """Show on stderr what takes its time, while it does."""
-    # In a terminal a bar shows the share that is done; elsewhere a line says what took a second or
-    # more.
+    """Show progress on stderr."""
+    # A bar in a terminal; elsewhere a line for work that took a second or more.
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     start = time.monotonic()
@@ -243,7 +242,7 @@ def working(task: str) -> Iterator[Callable[[float], None]]:
 
 @contextmanager
 def _told_of_compiling() -> Iterator[None]:
-    """The first run takes far longer than all others."""
+    """Warn that the first run compiles and takes far longer."""
     log, handler = logging.getLogger("loloha.counting.compiled"), _Said()
     before = log.level
     log.addHandler(handler)
@@ -262,7 +261,7 @@ class _Said(logging.Handler):
 
 @contextmanager
 def counting(task: str, total: int) -> Iterator[Callable[[int], None]]:
-    """The same for pieces of work, which may end in several threads."""
+    """Progress by pieces of work, from several threads."""
     done, lock = 0, Lock()
     with working(task) as progress:
 

@@ -65,7 +65,7 @@ def demo(
 
 
 def _lacking() -> str | None:
-    """What a collector needs and is not installed."""
+    """Libraries of a collector that are missing."""
     try:
         import uvicorn  # noqa: F401
 

@@ -55,19 +55,19 @@ class Running:
 def collector() -> Iterator[Running]:
     """A collector on a free port of this machine, over a store that vanishes with it."""
     key = secrets.token_urlsafe(32)
-    # Settings of a collector that really runs here must not reach this one.
+    # Settings of a real collector on this machine must not reach this one.
     environment = {name: text for name, text in os.environ.items() if name[:7] != "LOLOHA_"}
     with TemporaryDirectory(prefix="loloha-demo-") as folder:
         options = ["--until-eof", "--port", "0", "--store", f"sqlite:///{folder}/loloha.db"]
         with subprocess.Popen(
             [sys.executable, "-m", "loloha", "serve", *options],
             env={**environment, "LOLOHA_ADMIN_KEY": key, "PYTHONUNBUFFERED": "1"},
-            # Ends with us, however we end, and so does the collector.
+            # The pipe closes with this process, however it ends, and stops the collector.
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
-            # Ctrl-C is for us: we stop it when we are done with it.
+            # Ctrl-C is handled here, which stops the collector.
             start_new_session=True,
         ) as process:
             try:
@@ -81,9 +81,9 @@ def collector() -> Iterator[Running]:
 
 
 def _address(process: subprocess.Popen[str]) -> str:
-    """Where it listens, once it says so."""
+    """The collector's address, once it is printed."""
     lines: list[str] = []
-    # One that says nothing for so long is given up: then its output ends.
+    # A silent collector is killed after this time, which ends its output.
     patience = threading.Timer(_PATIENCE, process.kill)
     patience.start()
     try:
@@ -101,7 +101,7 @@ def _address(process: subprocess.Popen[str]) -> str:
 
 
 def _drain(stream: IO[str]) -> None:
-    """Take what else it says until it ends: a full pipe would stop it."""
+    """Drain its output: a full pipe would block it."""
     for _ in stream:
         pass
 
@@ -133,7 +133,7 @@ def report_all(url: str, campaign: Campaign, dataset: Dataset, seed: int | None)
     task = f"{dataset.n} users report {dataset.tau} rounds over HTTP"
     with console.counting(task, total) as progress:
         receipt = generate_load(url, campaign, dataset.values, progress=progress, rng=seed)
-    # Whoever gets no answer in time sends again: the collector is ours, so duplicates are counted.
+    # A timed-out upload is sent again: duplicates count as reports here.
     counted = receipt.accepted + receipt.duplicates
     if counted != total:
         raise LolohaError(

@@ -98,7 +98,7 @@ def estimate(
             per_round = {*tables[0].more} - {"bound", "projected", *WINDOW} if of_numbers else set()
             _show(list(pieces), mean and len(counted) > 1, per_round)
     sizes = evenness({t: tally.n for t, tally in counted.items()}, every)
-    # Of rounds that are not given nothing is known.
+    # Rounds that are not given are missing.
     if sizes is not None and sizes.smallest:
         (console.say if sizes.even else console.warn)(str(sizes))
     if any(_picked(estimate, few, only_clear) for estimate in estimates.values()):
@@ -190,7 +190,7 @@ def _table(
 
 
 def _projected(round: int | None, frequencies: Floats) -> Floats:
-    """On the simplex; NaN where something is missing to add up to 1."""
+    """Projected on the simplex; NaN if a value is missing."""
     import numpy as np
 
     from loloha.postprocess import project_simplex

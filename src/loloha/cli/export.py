@@ -45,7 +45,7 @@ def export(
 
 
 def tables_of(address: str, first: int, level: float) -> list[EstimateTable]:
-    """All that a collector shows of a campaign from a round on, in tables of some rounds each."""
+    """A campaign's estimates from a round on, in tables of some rounds each."""
     from loloha.sender.collector import Collector
     from loloha.server.estimate_table import EstimateTable
 
@@ -57,7 +57,7 @@ def tables_of(address: str, first: int, level: float) -> list[EstimateTable]:
 
 
 def _series(collector: Collector, first: int, level: float) -> Iterator[dict[str, Any]]:
-    """Parts of the series, the newest rounds first: a collector shows so many at a time."""
+    """Parts of the series, newest rounds first: a collector shows limited numbers of rounds."""
     last: dict[str, int] = {}
     while page := collector.rounds(first=first, newest=NEWEST, **last):
         wanted = sorted(row["round"] for row in page if row["n"] > 0 and row["round"] >= first)

@@ -1,4 +1,4 @@
-"""The tallies of a log that grows, up to date and whole at any time: ``loloha tally --follow``."""
+"""The tallies of a growing log, kept up to date: ``loloha tally --follow``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SEEN = ".seen"
 """Hidden folder of what the guard remembers, by round."""
 SAME = ("campaign", "guard", "late_seconds", "skip")
 _Times = dict[Location, float | None]
-"""When files were written, as far as that was known before they were looked at."""
+"""Write times of files, as known before they were read."""
 
 
 def row_of(tally: RoundTally) -> dict[str, int]:
@@ -91,7 +91,7 @@ class Followed:
         self._resume()
 
     def go_on(self, pause: float) -> NoReturn:
-        """Look, count, wait, until interrupted."""
+        """Count new files again and again, until interrupted."""
         try:
             self._go_on(pause)
         finally:
@@ -106,7 +106,7 @@ class Followed:
                     console.say(f"round {round}: {self._rows[round]['n']} reports")
                 news = "" if self._names else f"no reports yet in {self.log.folder}"
             except StorageError as error:
-                # A service that is away comes back.
+                # An unavailable service may come back.
                 news = str(error)
             if news and news != shown:
                 console.warn(news)
@@ -115,7 +115,7 @@ class Followed:
 
     def step(self) -> list[int]:
         """Count the rounds that changed; which ones."""
-        # First names and times: what comes after them is seen the next time.
+        # List names and times first: later files are seen next time.
         names = self.log.names(rounds=self.rounds)
         times = {
             round: {path: _written(path) for path in files} for round, files in self._again.items()
@@ -191,7 +191,7 @@ class Followed:
             growing = self._growing.pop(round) if round in known else self._new(round)
             growing.add([file for file in files if file.rows])
             yield growing.tallied(round), sorted(path.stem for path in growing.files)
-            # Only now: what was half added is counted anew.
+            # Only now: a half-added round is counted again.
             self._growing[round] = growing
 
     def _new(self, round: int) -> GrowingRound:
@@ -206,7 +206,7 @@ class Followed:
         return folder / f"round-{round}"
 
     def _note(self) -> None:
-        """Say which files are counted, after the tallies: a kill between only counts once more."""
+        """Write the list of counted files last: a kill before it only repeats the counting."""
         rounds = sorted(self._rows)
         counted = {str(round): sorted(self._names[round]) for round in rounds}
         rows = [self._rows[round] for round in rounds]
@@ -239,7 +239,7 @@ class Followed:
         """Go on from what an earlier run left, if it counted as this one does."""
         from loloha.reportlog.folder import LATE
 
-        # Hidden is what a killed one did not finish.
+        # Hidden files are unfinished ones of a killed process.
         if not self.out.exists() or all(file.name.startswith(".") for file in self.out.iterdir()):
             self._note()
             return
@@ -256,7 +256,7 @@ class Followed:
             stale = [
                 round
                 for round in rows
-                # What was not whole can be by now.
+                # Incomplete files may be complete by now.
                 if refused.get(round, {}).keys() - {LATE}
                 or _digest(self.out / f"round-{round}.tally") != digests[round]
             ]

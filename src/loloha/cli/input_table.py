@@ -121,7 +121,7 @@ def in_flags(text: str) -> str:
 
 
 def _table(path: str, given: dict[str, Any], campaign: Campaign | None) -> Dataset:
-    """A user's file; what the loader warns of is told in a line each."""
+    """A user's file; warnings of the loader are printed line by line."""
     from loloha import datasets
 
     domain: Any = domain_of(*(given.pop(name, None) for name in ("domain", "range", "bins")))

@@ -96,7 +96,7 @@ def load_test(
 
 
 def _left(sent: int, sizes: list[int], first: int, seed: int | None) -> str:
-    """What was sent of rounds of these sizes, and how to go on."""
+    """A message: what was sent of rounds of these sizes, and how to resume."""
     whole = sum(total <= sent for total in accumulate(sizes))
     began = f"of round {first + whole} some reports" if sent > sum(sizes[:whole]) else "no more"
     return (
@@ -112,7 +112,7 @@ def _left(sent: int, sizes: list[int], first: int, seed: int | None) -> str:
 
 
 def _refuse_closed(has: range, takes: range) -> None:
-    """Ask before rounds are sent that the collector would refuse one by one."""
+    """Refuse rounds that the collector would refuse one by one."""
     if has[0] in takes and has[-1] in takes:
         return
     open_now = f"rounds {takes[0]} to {takes[-1]}" if takes else "no round"

@@ -79,7 +79,7 @@ def generate(
 
 
 def _values(agreed: Any, table: str, reading: dict[str, Any]) -> Any:
-    """What the users hold, as indices of what was agreed on, int[n, tau]."""
+    """The users' values as indices of the campaign's, int[n, tau]."""
     from loloha.campaign import Campaign
     from loloha.reportlog import rules
 
@@ -95,7 +95,7 @@ def _values(agreed: Any, table: str, reading: dict[str, Any]) -> Any:
 
 
 def _refuse_unasked(values: Any, users: int | None, rounds: int | None) -> None:
-    """Ask before more is written than anybody who gave no number of rounds has in mind."""
+    """Refuse to write an unexpectedly large log without an explicit number of rounds."""
     n, tau = users or len(values), values.shape[1]
     if rounds is None and n * tau > MOST_UNASKED:
         raise ParameterError(
@@ -157,7 +157,7 @@ def show(log: Location, *, as_json: bool = False) -> None:
 
 
 def _footer(path: Location) -> tuple[dict[str, Any], int | None]:
-    """What a file says of itself, and its rows: None if it cannot be read."""
+    """A file's metadata and number of rows; None if unreadable."""
     from pyarrow import ArrowException, parquet
 
     from loloha.reportlog.arrow import METADATA

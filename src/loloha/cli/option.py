@@ -1,4 +1,4 @@
-"""Every option and argument of the command line: one name, one meaning, whichever command has it.
+"""All options and arguments of the command line: one name has one meaning in all commands.
 
 A command names what it takes in its signature, with a default of its own where it has one. Type and
 meaning stand here; those of the parameters of protocols, in the documentation of the protocols.
@@ -14,7 +14,7 @@ from loloha.cli import parameter
 
 
 class Option(NamedTuple):
-    """What a name means: its type, the meaning, how a value is shown, the least one."""
+    """An option: type, help, metavar, least value."""
 
     kind: Any
     help: str

@@ -1,4 +1,4 @@
-"""Options for the parameters of every protocol in the registry: a new one needs no edit here."""
+"""Options for the parameters of all registered protocols."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ FEW = 5
 # "name, name : type" and the indented lines below it, as numpydoc has it.
 ENTRY = re.compile(r"^(?P<names>\w[\w, ]*?) : (?P<type>.+)\n(?P<text>(?:(?:[ \t]+.*)?\n?)*)", re.M)
 SAME = re.compile(r"\bas for `(\w+)`", re.IGNORECASE)
-# Sections of a page that a reader of the help does not have before him.
+# References to sections of pages, which the help does not show.
 CITED = re.compile(r" \(MATH section [\d.]+\)")
 
 
 def find_protocol(name: str, parameters: Mapping[str, Any]) -> type[Protocol]:
-    """The class of a protocol, once it is sure that k and these parameters make one."""
+    """The class of a protocol, after checking that k and these parameters are valid for it."""
     cls = REGISTRY.get(name.lower())
     if cls is None:
         raise ParameterError(
@@ -70,12 +70,12 @@ def required(cls: type[Protocol]) -> list[str]:
 
 
 def flag(name: str) -> str:
-    """How an argument of Python is written: ``eps_inf`` as ``--eps-inf``."""
+    """The option of a Python argument: ``--eps-inf`` for ``eps_inf``."""
     return "--" + name.removeprefix("as_").rstrip("_").replace("_", "-")
 
 
 def secret(variable: str) -> str | None:
-    """A key or token from the environment, where no list of processes shows it; None if unset."""
+    """A key or token from the environment, which no process list shows; None if unset."""
     from loloha.sender.connection import is_token
 
     text = os.environ.get(variable)
@@ -110,7 +110,7 @@ def described(name: str) -> tuple[type, str, str | None, None, str]:
 
 
 def _described_by(cls: type[Protocol], name: str) -> type[Protocol]:
-    """The protocol whose page says what a parameter means, where it is said to be the same."""
+    """The protocol whose docstring describes a parameter, if this one refers to it."""
     _, text = _entry(cls, name) or ("", "")
     same = SAME.search(text)
     return cls if same is None else next(p for p in REGISTRY.values() if p.__name__ == same[1])

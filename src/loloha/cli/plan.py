@@ -1,4 +1,4 @@
-"""``loloha plan``: which protocol for so many users and such budgets, what it sees and costs."""
+"""``loloha plan``: protocols for a number of users and budgets, with error and cost."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def plan(
 
 
 def _show_ways(plan: Plan) -> None:
-    """Print other ways to keep a loss in any window, if there is one."""
+    """Print other methods that bound the loss of any window, if one was given."""
     from loloha.privacy import rounded
 
     if not plan.ways:
@@ -155,7 +155,7 @@ def _show_ways(plan: Plan) -> None:
 
 
 def _show_mean(proposal: Plan) -> None:
-    """Print what one bit of each number would tell, if values are numbers."""
+    """Print the error of the mean by OneBit, if values are numbers."""
     from loloha.planning.numeric import WANTED
     from loloha.privacy.rounded import percent
 
@@ -214,7 +214,7 @@ def _only_frontier(**given: Any) -> None:
 
 
 def _show_needed(sizing: Sizing, *, as_json: bool) -> None:
-    """Print what each protocol needs, the most frugal first."""
+    """Print what each protocol needs, the least first."""
     from loloha.privacy import rounded
 
     if as_json:
@@ -240,7 +240,7 @@ def _needed(row: Requirement) -> tuple[Any, ...]:
 
 
 def _show_rows(plan: Plan, wide: bool, way: str = "", of_a_user: int | None = None) -> None:
-    """Print what each protocol can see with these users, and what it costs."""
+    """Print the error and cost of each protocol with these users."""
     # ``of_a_user``: how many attributes each user reports, where there are several; losses and
     # bytes are then those of one attribute and those of the user.
     from loloha.planning.creation import parameters
@@ -248,12 +248,12 @@ def _show_rows(plan: Plan, wide: bool, way: str = "", of_a_user: int | None = No
     from loloha.privacy import rounded
 
     level = f"{100 * plan.level:.4g} %"
-    # Where one round is held, these are what each protocol makes of it.
+    # With eps_2 given, the other budgets follow for each protocol.
     free = () if plan.eps_2 is None else ("eps_1", "eps_inf")
-    # A protocol made without a hash has the usual family: where that is not meant, it is named.
+    # A protocol without a hash option gets the default family: name another one explicitly.
     differs = any("hash" in parameters(row.protocol) for row in plan.rows if row.protocol)
     named = ("hash",) if differs else ()
-    # Of every row it takes longer to compute than all else together.
+    # Computing it for every row takes longer than all else.
     changes = ("change shows",) if plan.objective == "change" else ()
     budgets = f" ({plan.budgets} an attribute)" if of_a_user else f", {plan.budgets}"
 
@@ -297,7 +297,7 @@ def _show_rows(plan: Plan, wide: bool, way: str = "", of_a_user: int | None = No
 
 
 def _show_made(plan: Plan) -> None:
-    """Print what makes the recommended protocol: it need not be what its budgets alone make."""
+    """Print all parameters of the recommended protocol."""
     from loloha.planning.accuracy_check import weaknesses
 
     if plan.command is None or plan.recommendation is None:

@@ -1,4 +1,4 @@
-"""A page on what campaigns ask and reveal: for a privacy officer, or for those who are asked."""
+"""A page on what campaigns ask and reveal, for a privacy officer or for users."""
 
 from __future__ import annotations
 
@@ -254,7 +254,7 @@ _LIMITS = Passage(
 
 
 def _lead(sentence: str) -> str:
-    """A sentence whose topic, up to a colon near its beginning, is set off."""
+    """A sentence whose topic, up to an early colon, is emphasised."""
     topic, colon, rest = sentence.partition(": ")
     if not colon or len(topic) > 50:
         return html.escape(sentence)
@@ -262,7 +262,7 @@ def _lead(sentence: str) -> str:
 
 
 def _marked(text: str) -> str:
-    """Text of others as Markdown text, whatever it holds."""
+    """Foreign text escaped for Markdown."""
     return re.sub(r"([\\`*\[\]<>|#~]|\b_|_\b)", r"\\\1", text)
 
 

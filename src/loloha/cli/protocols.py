@@ -8,7 +8,7 @@ from loloha.cli import console
 from loloha.cli.parameter import parameters_of, required
 from loloha.protocols import REGISTRY, Protocol
 
-# Enough to make one of each, and so to see what it sends; no number of it is shown.
+# Parameters for an example of each, to show its kind of report.
 EXAMPLE = {"k": 16, "eps_inf": 2.0, "eps_1": 1.0, "eps": 1.0}
 
 

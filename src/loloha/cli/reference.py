@@ -32,7 +32,7 @@ def page() -> str:
 
 
 def _sections(command: Any, path: str) -> Iterator[str]:
-    """A section for each command that does something, groups in depth."""
+    """A section for each command, groups recursively."""
     inner = getattr(command, "commands", None)
     if inner is None:
         yield _section(command, path)

@@ -92,7 +92,7 @@ def report(
         try:
             current = None if label is None else sender.report(label)
         except BudgetError as error:
-            # What waits was agreed to: it is sent all the same.
+            # Queued reports were agreed to: send them all the same.
             refusal = error
         delivery = sender.deliver()
         loss, panels = sender.loss, sender.campaign.schedule.every > 1
@@ -118,7 +118,7 @@ def _check(label: str, sender: Sender, campaign: str) -> None:
 
 
 def _why_not(delivery: Delivery, *, panels: bool) -> str:
-    """Why nothing was drawn, as far as the delivery after it has learnt."""
+    """Why nothing was drawn, by what the delivery found out."""
     if delivery.campaign == "ended":
         return "the campaign has ended: nothing is drawn or sent for it any more"
     if delivery.campaign == "paused":

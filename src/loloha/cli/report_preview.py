@@ -25,7 +25,7 @@ def show(state: Path, campaign: str | None, *, as_json: bool) -> None:
         if place:
             console.show()
         console.show_text(title)
-        # In one line: these are the bytes.
+        # On one line, exactly these bytes.
         console.show(message)
         console.show_text(words)
 
@@ -35,7 +35,7 @@ def _previews(state: Path, campaign: str | None) -> list[Preview]:
     from loloha.sender.opt_out import OPTED_OUT, is_opted_out
     from loloha.sender.preview import example, unagreed
 
-    # Without a state nothing is made beside it, not even a lock.
+    # Without a state no file is made, not even a lock.
     if os.path.lexists(state.expanduser()):
         with Sender(state) as sender:
             agreed = list(sender.campaigns.values())

@@ -1,4 +1,4 @@
-"""A folder of results that is there as a whole or not at all."""
+"""A folder of results, written atomically."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ FILES = (
     "frequencies.png",
     "frequencies.svg",
 )
-"""What a run leaves in its folder."""
+"""Files of a run in its folder."""
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-"""Failures of a disk that takes no more, of which a message says what to do."""
+"""Errors of a full disk, for which a message gives advice."""
 
 
 @contextmanager
 def new_folder(
     out: Location, names: Collection[str], *, force: bool = False, last: str = ""
 ) -> Iterator[Path]:
-    """A draft folder that takes the place of ``out`` if all goes well, and else vanishes."""
-    # Folders of a store cannot be renamed: readers there wait for the file ``last``.
+    """A draft folder that replaces ``out`` on success and is deleted on failure."""
+    # Object stores cannot rename folders: readers wait for the file ``last``.
     if isinstance(out, Address):
         _check(out, names, force)
         with TemporaryDirectory(prefix="loloha-") as near:
@@ -74,7 +74,7 @@ def _check(out: Location, names: Collection[str], force: bool) -> None:
 
 
 def _send(draft: Path, out: Address, last: str) -> None:
-    """Put the files of a draft in place; what is half-written lacks its last file."""
+    """Upload the files of a draft; an incomplete folder lacks its last file."""
     (out / last).unlink(missing_ok=True)
     files = sorted(draft.iterdir(), key=lambda file: (file.name == last, file.name))
     for earlier in {path.name for path in out.iterdir()} - {file.name for file in files}:
@@ -84,7 +84,7 @@ def _send(draft: Path, out: Address, last: str) -> None:
 
 
 def _swap(draft: Path, out: Path, earlier: Path) -> None:
-    """Put the draft in place; an earlier folder steps aside and comes back if that fails."""
+    """Move the draft into place; an earlier folder is moved aside and restored on failure."""
     if not out.exists():
         draft.rename(out)
         return
@@ -97,8 +97,8 @@ def _swap(draft: Path, out: Path, earlier: Path) -> None:
 
 
 def unwritable(out: Location, error: OSError, name: str = "--out") -> LolohaError:
-    """That results cannot go there."""
-    # A library's own text may name the draft.
+    """The error that results cannot be written there."""
+    # The library's message may name the draft.
     reason = os.strerror(error.errno) if error.errno else type(error).__name__
     advice = "free some, or name another place" if error.errno in FULL else "name another place"
     return LolohaError(f"{name} must be writable, got {str(out)!r}: {reason}; {advice}")
@@ -106,7 +106,7 @@ def unwritable(out: Location, error: OSError, name: str = "--out") -> LolohaErro
 
 @contextmanager
 def writing_to(out: Location) -> Iterator[None]:
-    """Name the place whose disk is full; other errors may come from what is read."""
+    """Name the place whose disk is full; other errors may be about input."""
     try:
         yield
     except OSError as error:

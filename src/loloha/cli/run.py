@@ -109,7 +109,7 @@ def save(trial: Trial, folder: Path, top: int) -> None:
 
 
 def check(top: int, level: float, seed: int | None) -> None:
-    """Refuse what only the end of a long run would trip over."""
+    """Refuse early what would fail at the end of a long run."""
     from loloha import checks
     from loloha.figure import MOST_PANELS
 

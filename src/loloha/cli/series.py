@@ -91,7 +91,7 @@ def series(
 def _observations(
     sources: list[str], campaign: str | None, first: int, level: float
 ) -> tuple[Observations, Scale | None]:
-    """What the sources say of single rounds, and the units of numbers where a campaign has them."""
+    """Estimates of single rounds from the sources, and the units of numbers, if any."""
     from loloha.campaign import Campaign
     from loloha.cli.export import tables_of
     from loloha.reportlog import rules
@@ -124,7 +124,7 @@ def _observations(
             f"estimates in {sources[0]!r}", observations.campaign, agreed.fingerprint
         )
     if isinstance(agreed, Campaign):
-        # The mean of suppressed thresholds is alone.
+        # With suppressed thresholds there is only the mean.
         whole = observations.protocol.bins == len(agreed.bin_labels)
         labels = agreed.bin_labels if whole else None
         if not whole:
@@ -144,7 +144,7 @@ def _kind(source: str) -> str:
 
 
 def _of_run(path: Path) -> Protocol:
-    """The protocol of a file that does not name it, as no CSV does: a run keeps it beside."""
+    """The protocol for a file that does not name it (any CSV): of a run it is beside the file."""
     from loloha.protocols import protocol_from_dict
 
     with suppress(OSError, ValueError, LookupError, TypeError, ParameterError):
@@ -180,7 +180,7 @@ def _rule(
         if watch is not None:
             raise ParameterError("--watch must come with --expected or --fdr, got neither; add one")
         return None
-    # A label with a comma, as those of ranges have, stands in double quotes.
+    # Labels with a comma, as of ranges, are in double quotes.
     parts = [] if watch is None else next(csv.reader([watch], skipinitialspace=True))
     watched = None if watch is None else [part.strip() for part in parts]
     return AlarmRule.of_labels(watched, _labels(seen), seen.protocol, expected=expected, fdr=fdr)
@@ -223,7 +223,7 @@ def _show_last(estimated: EstimatedSeries, top: int) -> None:
 
 
 def _several(estimated: EstimatedSeries) -> str:
-    """How many rounds have estimates of their own."""
+    """Number of rounds with estimates."""
     return f"{int((estimated.observations.n > 0).sum())} rounds"
 
 

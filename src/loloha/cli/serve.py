@@ -68,10 +68,10 @@ def serve(
     settings = Settings.read(config, **flags)
     for name in Settings.unknown_variables(os.environ):
         console.warn(f"unknown setting {name} ignored; docs/collector.md lists all")
-    # What is written from here on is the owner's alone: store, its side files, log of reports.
+    # Files written from here on are private to the owner: store, its side files, log of reports.
     before = os.umask(0o077)
     try:
-        # First of all: a key that is shown once must not be drawn for a start that fails.
+        # First, so that no key, shown only once, is drawn for a start that fails.
         with _listen(settings) as listening:
             if settings.append_only is None:
                 _prepare_store(settings, new_admin_key)
@@ -87,8 +87,8 @@ def serve(
 
 def _prepare_store(settings: Settings, new_admin_key: bool) -> None:
     """Bring the store up to date, and make sure that somebody can create campaigns."""
-    # A collector that runs on it goes on: an SQLite file is taken over once everything else is in
-    # order, and PostgreSQL is shared.
+    # A running collector is not disturbed: an SQLite file is taken over last, and PostgreSQL is
+    # shared.
     from loloha.collector.open_collector import report_archive
     from loloha.collector.store import Store
     from loloha.collector.store.admin_key import AdminKeys
@@ -118,15 +118,15 @@ def _run(settings: Settings, listening: socket.socket, until_eof: bool) -> None:
     address, port = listening.getsockname()[:2]
     shown = f"[{address}]" if ":" in address else address
     app = create_app(settings)
-    # Here what is wrong with the store is one line; within the server it were a traceback.
+    # Here an error of the store is one line; within the server it would be a traceback.
     app.state.context.open()
     server = uvicorn.Server(
         uvicorn.Config(
             app,
-            # Our own log names routes and times, never an address; theirs would.
+            # uvicorn's access log would show addresses; ours has routes and times only.
             access_log=False,
             log_config=None,
-            # Its warnings are about what strangers send, a line each.
+            # It warns about each malformed request.
             log_level="error",
             server_header=False,
             http=bounded(settings),
@@ -136,22 +136,22 @@ def _run(settings: Settings, listening: socket.socket, until_eof: bool) -> None:
             timeout_graceful_shutdown=SECONDS_TO_FINISH,
         )
     )
-    # Two threads share the interpreter, one that answers and one that commits: the first must not
-    # wait long for the second.
+    # Two threads share the interpreter: the one that answers must not wait long for the one that
+    # commits.
     sys.setswitchinterval(0.0005)
-    # What was imported stays: nothing of it has to be looked through for garbage again and again.
+    # Imported modules stay: exclude them from garbage collection.
     gc.collect()
     gc.freeze()
     console.say(f"collector at http://{shown}:{port}/ (Ctrl-C stops it)")
     if until_eof:
         Thread(target=_stop_at_eof, args=(server,), daemon=True).start()
-    # It ends the way that the line above says: that is no failure.
+    # Ctrl-C is the documented way to stop it, not a failure.
     with suppress(KeyboardInterrupt):
         server.run(sockets=[listening])
 
 
 def _stop_at_eof(server: uvicorn.Server) -> None:
-    """Wait for standard input to end: a parent that was killed could not stop us otherwise."""
+    """Wait for the end of standard input, by which a killed parent stops this process."""
     with suppress(OSError, ValueError):
         while sys.stdin.buffer.read(4096):
             pass

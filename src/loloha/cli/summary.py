@@ -18,7 +18,7 @@ UNITS = "in steps 0..k-1 of the domain; --campaign FILE has its units"
 
 
 def show_summary(trial: Trial) -> None:
-    """Print what was run, its errors beside what theory expects, and the budget spent."""
+    """Print the run, its errors beside the expected ones, and the budget spent."""
     data, measured = trial.dataset, trial.evaluation.to_dict()
     console.show(console.visible(data.provenance))
     console.show(repr(trial.protocol))
@@ -106,7 +106,7 @@ def _level(trial: Trial) -> str:
 
 
 def _windows(trial: Trial) -> list[tuple[str, float, str]]:
-    """How good the mean of the last rounds is, where each user reports in one of so many."""
+    """Error and coverage of means of windows, with panels."""
     meaning = {"mse": "MSE", "coverage": "coverage"}
     return [
         (f"{meaning[name]}, window", number, f"of the mean of {trial.result.every} rounds")
@@ -115,7 +115,7 @@ def _windows(trial: Trial) -> list[tuple[str, float, str]]:
 
 
 def _spent(trial: Trial) -> list[tuple[str, float, str]]:
-    """What users spent, unless only their devices know."""
+    """The users' losses, unless only devices know them."""
     spent = trial.evaluation.eps_avg
     cap = f"its cap is {trial.protocol.cap:.4g}"
     if not trial.protocol.longitudinal:
@@ -125,7 +125,7 @@ def _spent(trial: Trial) -> list[tuple[str, float, str]]:
 
 
 def unit_of(scale: Scale | None, why: str = STEPS) -> str:
-    """What the numbers are, in words."""
+    """The names of the numbers."""
     return why if scale is None else "in the units of the domain"
 
 

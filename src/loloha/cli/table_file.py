@@ -1,4 +1,4 @@
-"""Results as one file, such as a table, that is there as a whole or not at all."""
+"""Results as one file, such as a table, written atomically."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from loloha.errors import LolohaError, ParameterError
 
 
 def check(out: Location, force: bool, formats: Sequence[str] = (".csv", ".parquet")) -> None:
-    """Refuse a file before the work for it is done."""
+    """Refuse an unusable output file before the work."""
     if out.suffix not in formats:
         raise ParameterError(
             f"--out must end in {' or '.join(formats)}, got {out.name!r}; rename it"
@@ -25,7 +25,7 @@ def check(out: Location, force: bool, formats: Sequence[str] = (".csv", ".parque
 
 
 def check_shown(top: int | None, level: float, out: Location | None, force: bool) -> None:
-    """Refuse what a command that shows estimates would trip over at its end."""
+    """Refuse early what would fail at the end of a command that shows estimates."""
     if top is not None:
         checks.integer("top", top, 1, 1 << 24, "10 are easy to read")
     checks.level(level)
@@ -34,13 +34,13 @@ def check_shown(top: int | None, level: float, out: Location | None, force: bool
 
 
 def check_new(out: Location, force: bool) -> None:
-    """Refuse a file that is there and not to be replaced."""
+    """Refuse an existing file without --force."""
     if out.exists() and not force:
         raise LolohaError(f"--out must be new, got {str(out)!r}; replace it with --force")
 
 
 def write(tables: Iterable[Any], out: Location) -> int:
-    """Write Arrow tables of one schema in the format that the file's name says; how many rows."""
+    """Write Arrow tables of one schema in the format of the file's suffix; the number of rows."""
     from loloha.server.frame import written
 
     rows = 0
@@ -58,7 +58,7 @@ def write(tables: Iterable[Any], out: Location) -> int:
 
 @contextmanager
 def new_file(out: Location, name: str = "--out") -> Iterator[Path]:
-    """A draft that takes the place of ``out`` if all goes well; folders above it are made."""
+    """A draft file that replaces ``out`` on success; parent folders are made."""
     if isinstance(out, Address):
         with TemporaryDirectory(prefix="loloha-") as near:
             draft = Path(near, out.name)
@@ -75,7 +75,7 @@ def new_file(out: Location, name: str = "--out") -> Iterator[Path]:
         yield draft
         draft.replace(out)
     except OSError as error:
-        # Others are of what is read meanwhile.
+        # Other errors are about input.
         if error.errno in FULL or error.filename in (draft, str(draft)):
             raise unwritable(out, error, name) from error
         raise

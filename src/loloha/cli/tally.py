@@ -112,7 +112,7 @@ def tally(
 
 @contextmanager
 def _shown_in(store: str | None, agreed: Any) -> Iterator[Callable[[RoundTally], None] | None]:
-    """What puts a tally where a dashboard reads it, where a store is named."""
+    """The writer of tallies to a dashboard's store, if one is named."""
     if store is None:
         yield None
         return
@@ -141,7 +141,7 @@ def _last(agreed: Any, late_seconds: int | None) -> Callable[[int], float] | Non
 
 
 def _cluster(engine: str, master: str | None, conf: list[str] | None) -> dict[str, Any]:
-    """Where Spark runs, and what it is told besides: it can be a secret, and is not shown."""
+    """Options for Spark: --conf can hold secrets and is not shown."""
     if engine != "spark":
         if master is not None or conf:
             raise ParameterError(f"--master and --conf must be left out for engine {engine!r}")
@@ -173,7 +173,7 @@ def _from_result(agreed: Any, path: Path, rounds: list[int] | None) -> Iterator[
     protocol, table = rules(agreed), _read(path)
     for counts in by_round(protocol, table, total=True):
         if rounds is None or counts.round in rounds:
-            # What was out of range, the statement left out.
+            # The statement omits reports out of range.
             yield counts.tallied(protocol)
 
 
@@ -185,12 +185,12 @@ def _read(path: Path) -> Any:
     with typed(f"--result {str(path)!r} must be Parquet or CSV", "export the result once more"):
         if path.suffix == ".csv":
             return csv.read_csv(path)
-        # Columns are the file's own, whatever its folder is called.
+        # Only the file's own columns: folder names are not parsed.
         return parquet.read_table(path, partitioning=None)
 
 
 def _sources_of_result(path: Path) -> Callable[[int], list[str]]:
-    """The digest of the rows that a warehouse gave stands for the reports in every round."""
+    """A digest of the warehouse's rows, as the source of every round."""
     import hashlib
 
     with path.open("rb") as file:
@@ -206,7 +206,7 @@ def _keep(
     force: bool,
     every: int,
 ) -> list[dict[str, int]]:
-    """Write each tally as it comes, so that one round is in memory at a time."""
+    """Write each tally as it is made: one round is in memory at a time."""
     from loloha.engines.saved import SUMMARY, save
 
     def write(tally: RoundTally) -> None:

@@ -18,10 +18,10 @@ def holds(rounds: Rounds, round: int) -> bool:
 
 
 def including(rounds: Rounds, more: Rounds) -> Rounds:
-    """The rounds of both, perhaps with some that lie between."""
+    """The union of rounds, perhaps with some in between."""
     # Beyond `MOST_INTERVALS` the shortest gap is closed: its rounds count as answered, which is
-    # safe. So a clock that was years ahead for a while leaves a gap of years, which stays open: the
-    # device goes on reporting once the clock is mended.
+    # safe. A clock that was years ahead leaves a long gap, which stays open: the device goes on
+    # reporting once the clock is right.
     merged: list[tuple[int, int]] = []
     for first, last in sorted((*rounds, *more)):
         if merged and first <= merged[-1][1] + 1:
@@ -36,7 +36,7 @@ def including(rounds: Rounds, more: Rounds) -> Rounds:
 
 
 def are_rounds(rounds: Rounds, largest: int) -> bool:
-    """Whether these are rounds that `including` can have made."""
+    """Whether these are intervals as `including` makes them."""
     return (
         len(rounds) <= MOST_INTERVALS
         and all(type(end) is int for interval in rounds for end in interval)

@@ -1,4 +1,4 @@
-"""One user's device: key, memo, what was sent for which round. Standard library only."""
+"""One user's client: key, memo, sent reports by round. Standard library only."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ class Client:
                 report, memo = self._fresh(before, value)
             after = before.answering(round, report, memo)
             if self._state is not before:
-                # A signal handler of this thread came in between: start from what it left.
+                # A signal handler of this thread changed the state meanwhile: start again from it.
                 return self.report(value, round=round)
             self._state = after
             return report
@@ -177,7 +177,7 @@ class Client:
         return Report(protocol.encoding.sent(key), y), state.memo
 
     def _must_cover(self, state: State, limit: float) -> None:
-        """Refuse a report for what is known before the value: it must not show in who reports."""
+        """Refuse a report by conditions that do not depend on the value."""
         if self.protocol.longitudinal:
             if state.before.committed_before is None or not covers(limit, self._committed(state)):
                 raise BudgetError(ANEW)
@@ -201,7 +201,7 @@ class Client:
         return self._state.before.panel[0]
 
     def has_answered(self, round: int) -> bool:
-        """Whether a round was answered, or counts as such; it is never answered again."""
+        """Whether a round counts as answered; it is never answered again."""
         return holds(self._state.record.answered, checks.round_number(round))
 
     @property
@@ -235,7 +235,7 @@ class Client:
 
     @property
     def committed(self) -> float:
-        """What a limit has to cover so far, whatever the values were.
+        """The amount that a limit has to cover so far, independent of the values.
 
         The caps of this user's clients before and after each reset; of one-round ones what their
         reports spent.
@@ -246,14 +246,14 @@ class Client:
         return state.before.committed + self._own(state, more)
 
     def _own(self, state: State, more: int = 0) -> float:
-        """What this key commits: all that it can spend, or what its reports do."""
+        """The amount that this key commits: its cap, or without one the loss of its reports."""
         protocol = self.protocol
         return (
             protocol.cap if protocol.longitudinal else protocol.spent(state.record.reports + more)
         )
 
     def _claim(self, state: State) -> float:
-        """What a new limit has to cover of it, one report at least."""
+        """The amount of it that a new limit has to cover, at least one report."""
         return max(least(self.protocol), self._own(state))
 
     @property
@@ -324,7 +324,7 @@ class Client:
             state = self._state
             before = state.before.committed
             limit = agreed(limit, before, [self.protocol], [self._claim(state)])
-            # With this consent, what was spent stands for what is not known.
+            # With this consent, the amount spent replaces an unknown commitment.
             record = state.before._replace(committed_before=before)
             self._state = State(state.memo, record, state.last, state.run)
             self.limit = limit
@@ -392,7 +392,7 @@ class Client:
         return cls.from_dict(plain, protocol=protocol, rng=rng)
 
     def _copy(self) -> Self:
-        """Another client in the same state, for a step that is adopted as a whole or dropped."""
+        """A copy for one step, adopted as a whole or dropped."""
         copied = object.__new__(type(self))
         copied._set_up(self.protocol, self.limit, self._rng)
         copied._state, copied._process = self._state, self._process

@@ -1,4 +1,4 @@
-"""A private file: written whole or not at all, and used by one opener at a time."""
+"""A private file: written atomically, and used by one opener at a time."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ except ImportError:  # pragma: no cover - Windows has no such locks
     fcntl = None  # type: ignore[assignment]
 
 DAMAGED = "it is damaged"
-"""In the text of every error about a file that nothing can be made of any more."""
+"""Part of every error about a file beyond repair."""
 
 LOCK = ".lock"
-"""How the name of the file beside a state ends."""
+"""Suffix of the file beside a state."""
 
 _TEMPORARY = re.compile(r"\.loloha-[0-9a-f]{16}")
 
@@ -51,7 +51,7 @@ def read_private(path: str) -> bytes:
 
 
 def read_json(path: str, content: bytes, advice: str) -> Any:
-    """The JSON data of a file, whose name goes into the error, followed by what to do."""
+    """The JSON data of a file; errors name the file and say what to do."""
     try:
         return json.loads(content)
     except (ValueError, RecursionError):
@@ -61,7 +61,7 @@ def read_json(path: str, content: bytes, advice: str) -> Any:
 
 
 def sweep(path: str) -> None:
-    """Delete what killed writers left beside a file: each holds secrets, and nobody reads it."""
+    """Delete leftovers of killed writers beside a file: they hold secrets."""
     folder = os.path.dirname(path)
     with suppress(OSError):
         for name in os.listdir(folder):
@@ -70,7 +70,7 @@ def sweep(path: str) -> None:
 
 
 class StateFile:
-    """A private file that one opener has for itself: no other process, thread, link or fork.
+    """A private file with one opener at a time, across processes, threads, links and forks.
 
     Locked are a file beside it, which exists before the state does, and the state itself, which
     cannot be deleted unnoticed. Where the platform has no such locks (Windows), nothing is.
@@ -95,7 +95,7 @@ class StateFile:
             raise
 
     def read(self) -> bytes | None:
-        """The content, None if there is no file; what is read is on the disk."""
+        """The content, durable before it is returned; None if there is no file."""
         self.must_be_ours()
         self._let_go()
         try:
@@ -104,7 +104,7 @@ class StateFile:
             if not _is(self.path, self._state) or os.fstat(self._state.fileno()).st_nlink > 1:
                 raise StateError("state must be one file with one name; delete its other names")
             content = _content(self._state, self.path)
-            # Who wrote it may have been killed just before this.
+            # Its writer may have been killed before syncing.
             os.fsync(self._state.fileno())
             sync_folder(os.path.dirname(self.path))
         except FileNotFoundError:
@@ -127,7 +127,7 @@ class StateFile:
             _release(before, self._process)
 
     def delete(self) -> None:
-        """Delete the file and all that was left beside it; it need not exist."""
+        """Delete the file and all leftovers beside it; it need not exist."""
         self.must_be_ours()
         self._let_go()
         try:
@@ -141,7 +141,7 @@ class StateFile:
         sweep(self.path)
 
     def check(self) -> None:
-        """Refuse to go on with a file that is not ours alone any more."""
+        """Refuse to go on with a file that was deleted or replaced."""
         self.must_be_ours()
         if self._state is None:
             same = not os.path.lexists(self.path)
@@ -154,7 +154,7 @@ class StateFile:
             )
 
     def close(self) -> None:
-        """Let others use the file; a fork leaves it to the process that opened it."""
+        """Release the file; a fork leaves that to the process that opened it."""
         self._let_go()
         if self._beside is not None:
             _release(self._beside, self._process)
@@ -186,7 +186,7 @@ def _write(path: str, content: bytes, check: Callable[[], None] | None = None) -
         try:
             file = FileIO(temporary, "x", opener=_opened)
             try:
-                # What is locked is no leftover.
+                # A locked file is no leftover.
                 _lock(file)
                 rest = memoryview(content)
                 while rest:
@@ -220,7 +220,7 @@ def _open(path: str) -> FileIO:
 
 
 def _content(file: FileIO, path: str) -> bytes:
-    """All of an open file, whose size is looked at before any of it is read."""
+    """All of an open file, after a check of its size."""
     _must_fit(os.fstat(file.fileno()).st_size, path)
     return file.readall()
 
@@ -234,7 +234,7 @@ def _must_fit(size: int, path: str) -> None:
 
 
 def _opened(path: str, flags: int) -> int:
-    # A pipe in place of a file must not hang whoever opens it.
+    # Opening a pipe in place of a file must not block.
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o600)
 
 

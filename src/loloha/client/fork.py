@@ -1,11 +1,11 @@
-"""The id of this process, to notice a fork: asking the system takes as long as drawing a bit."""
+"""The id of this process, to notice forks: a system call would cost as much as drawing a bit."""
 
 from __future__ import annotations
 
 import os
 
 here = object()
-"""Stands for this process; a fork gets another one."""
+"""Identifies this process; a fork gets another one."""
 
 
 def _forked() -> None:

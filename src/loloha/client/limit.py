@@ -18,7 +18,7 @@ from loloha.protocols import BiLOLOHA, Protocol
 _ROUNDING = 1 + 1e-12
 """Absorbs rounding alone: a limit of 0.3 covers 3 x 0.1."""
 _MANY = 20
-"""Answers, beyond which no limit that means anything covers all of them."""
+"""Number of responses beyond which no sensible limit covers all of them."""
 
 ANEW = (
     "limit must cover all that can ever be spent, that of this state does not, or nothing tells: "
@@ -33,15 +33,15 @@ def covers(limit: float | None, amount: float) -> bool:
 
 
 def total(amounts: Iterable[float], first: float = 0.0) -> float:
-    """Their sum in their order, to the last bit that of other languages and releases of Python."""
-    # From Python 3.12 on `sum` compensates: a limit could cover what a port finds too much.
+    """Their sum in order, bit for bit as in other languages and releases of Python."""
+    # From Python 3.12 on `sum` compensates: a port could then refuse a limit that passes here.
     for amount in amounts:
         first += amount
     return first
 
 
 def least(protocol: Protocol) -> float:
-    """What a new client may spend whatever its values: its cap, or one report where it has none."""
+    """The loss that a new client commits: its cap, or one report if it has none."""
     return protocol.cap if protocol.longitudinal else protocol.asked_memo
 
 
@@ -71,7 +71,7 @@ def agreed(
 
 
 def upward(amount: float) -> str:
-    """An amount in six digits at most, such that a limit of it covers the amount."""
+    """The amount rounded up to six digits."""
     return f"{float(Context(6, ROUND_CEILING).create_decimal_from_float(amount / _ROUNDING)):g}"
 
 

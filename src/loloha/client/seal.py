@@ -1,4 +1,4 @@
-"""States as JSON: in one writing, with a checksum, and read back whole. Standard library only."""
+"""States as canonical JSON with a checksum. Standard library only."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ UNREADABLE = (
     ArithmeticError,
     RecursionError,
 )
-"""What reading something else than a state can raise."""
+"""Exceptions from reading invalid states."""
 
 
 def amount(plain: Any) -> float:
     """A loss as a file holds it; ValueError if it is none."""
-    # Whole numbers above 2^53 nobody wrote: other languages cannot read them.
+    # Integers above 2^53 are invalid: other languages cannot read them.
     whole = type(plain) is int and abs(plain) <= 1 << 53
     number = float(plain) if whole or type(plain) is float else math.nan
     if not 0 <= number < math.inf:
@@ -36,7 +36,7 @@ def amount(plain: Any) -> float:
 
 
 def once(rows: Iterable[tuple[K, V]]) -> dict[K, V]:
-    """Rows by what each begins with; ValueError if one would replace another."""
+    """Rows by their first item; ValueError for duplicates."""
     fields = {}
     for name, row in rows:
         if name in fields:
@@ -46,7 +46,7 @@ def once(rows: Iterable[tuple[K, V]]) -> dict[K, V]:
 
 
 def nothing_else(rest: Mapping[str, Any]) -> None:
-    """Refuse members that were not read: written again, the state would lack them."""
+    """Refuse unknown members: rewriting the state would lose them."""
     if rest:
         raise StateError(
             "state must have no members but those of its version; use the release of loloha that "
@@ -55,17 +55,17 @@ def nothing_else(rest: Mapping[str, Any]) -> None:
 
 
 def canonical(plain: Mapping[str, Any]) -> bytes:
-    """JSON in one writing: sorted names, no spaces, UTF-8."""
+    """Canonical JSON: sorted names, no spaces, UTF-8."""
     return json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def checksum(plain: Mapping[str, Any]) -> str:
-    """SHA-256 of a state without its checksum: tells damage, not forgery."""
+    """SHA-256 of a state without its checksum: detects damage, not forgery."""
     return hashlib.sha256(canonical(plain)).hexdigest()
 
 
 def unseal(plain: dict[str, Any]) -> None:
-    """Take away the checksum, where there is one; ValueError if it is of something else."""
+    """Remove and verify the checksum, if there is one; ValueError if it does not match."""
     stated = plain.pop("checksum", None)
     if stated is not None and stated != checksum(plain):
         raise ValueError("a state must match its checksum")

@@ -27,7 +27,7 @@ BEYOND_REPAIR = (
 
 
 class Account(NamedTuple):
-    """What outlives a reset and a withdrawal: no key, no memo, no report."""
+    """The account that outlives a reset and a withdrawal: no key, no memo, no report."""
 
     spent: float = 0.0
     answered: Rounds = ()
@@ -36,7 +36,7 @@ class Account(NamedTuple):
 
 
 class Record(NamedTuple):
-    """What is known of a user beside the memo."""
+    """The state of a user without the memo."""
 
     key: Key
     table: tuple[Answer, ...] | None
@@ -68,7 +68,7 @@ class Record(NamedTuple):
         return round % every == residue
 
     def including(self, first: int, reports: Sequence[Report]) -> Record:
-        """With the reports of a round, and of those after it."""
+        """The record with the reports of a round, and of those after it."""
         rounds = range(first, first + len(reports))
         return self._replace(
             answered=including(self.answered, ((first, rounds[-1]),)),
@@ -78,12 +78,12 @@ class Record(NamedTuple):
 
 
 Run = tuple[Report, "Run | None"]
-"""Reports of rounds that follow each other: the newest, and the run before it."""
+"""The newest round answered, and the intervals before it."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class State:
-    """The secret state of one user; a step makes a new one, and the old one stays as it is.
+    """The secret state of one user, immutable: a step makes a new one.
 
     A run makes the usual step, the next round, as cheap as its answer: the record is brought up to
     date when it is read, or when the run grows long.
@@ -110,7 +110,7 @@ class State:
 
     @property
     def record(self) -> Record:
-        """All but the memo, as it is now."""
+        """The record of all but the memo."""
         reports, run = [], self.run
         while run is not None:
             report, run = run
@@ -157,7 +157,7 @@ def to_plain(protocol: Protocol, limit: float | None, state: State) -> dict[str,
         "secret": record.secret.hex(),
     }
     if record.committed_before != implied(record.spent_before, _bounds(protocol, limit)):
-        # Release 0.2.0 would go by what was spent: it has to refuse this one.
+        # Release 0.2.0 would go by the loss alone, so it has to refuse this state.
         plain |= {"version": COMMITTED_VERSION, "committed_before": record.committed_before}
     if record.table is not None:
         plain["table"] = [_answer_to_plain(answer) for answer in record.table]
@@ -175,7 +175,7 @@ def from_plain(
     except StateError:
         raise
     except UNREADABLE:
-        # The cause could quote the state, so it is cut off.
+        # The cause could quote the state, so it is dropped.
         raise StateError(f"state must be what to_dict() gave; {BEYOND_REPAIR}") from None
 
 
@@ -231,7 +231,7 @@ def _protocol(plain: Any) -> Protocol:
 
 
 def _must_be_possible(protocol: Protocol, memo: Mapping[int, Answer], record: Record) -> None:
-    """Refuse a state that no client can be in."""
+    """Refuse an inconsistent state."""
     encoding = protocol.encoding
     if protocol.longitudinal and not encoding.is_key(record.key):
         raise StateError(f"state must hold the key of its client; {BEYOND_REPAIR}")
@@ -251,7 +251,7 @@ def _must_be_possible(protocol: Protocol, memo: Mapping[int, Answer], record: Re
 
 
 def _follows(memo: Mapping[int, Answer], table: tuple[Answer, ...], size: int) -> bool:
-    """Whether a table is whole, and every answer given is the one that it has."""
+    """Whether a table is complete and agrees with every response given."""
     return len(table) == size and all(table[x] == answer for x, answer in memo.items())
 
 
@@ -269,8 +269,8 @@ def _panel(plain: Any) -> tuple[int, int]:
 
 
 def implied(spent: float, bounded: bool) -> float | None:
-    """What was committed, where a state says only what was spent, as those of release 0.2.0 do."""
-    # None, unknown, where there is a limit and it depends on values: caps, of which some was spent.
+    """The commitment of a state of release 0.2.0, which has only the amount spent."""
+    # None (unknown) if there is a limit and it depends on values: caps that were partly spent.
     return None if bounded and spent else spent
 
 
@@ -282,7 +282,7 @@ def _limit(protocol: Protocol, plain: Any) -> float | None:
     if plain is None:
         return None
     limit = amount(plain)
-    # No release took one that is too small for a single answer.
+    # No release accepted a limit too small for a single answer.
     if not covers(limit, protocol.asked_memo):
         raise StateError(f"state must hold a limit that its client can have; {BEYOND_REPAIR}")
     return limit

@@ -178,7 +178,7 @@ class Agreement:
         before = total((state.before.committed for state in states), self._before)
         claims = [enrolment.client._claim(enrolment.client._state) for enrolment in self.enrolments]
         limit = agreed(limit, before, self.protocols, claims)
-        # With this consent, what was spent stands for what is not known.
+        # With this consent, the amount spent replaces an unknown commitment.
         return replace(self, limit=limit, committed_before=self._before)
 
     def named(self, names: Iterable[str]) -> list[Enrolment]:
@@ -313,7 +313,7 @@ class Agreement:
         except StateError:
             raise
         except UNREADABLE:
-            # The cause could quote the state, so it is cut off.
+            # The cause could quote the state, so it is dropped.
             raise StateError(f"state must be what a sender wrote; {BEYOND_REPAIR}") from None
 
     @classmethod
