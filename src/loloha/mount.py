@@ -1,4 +1,4 @@
-"""Filesystems that addresses name: what is known of each, how to get there, what failures mean."""
+"""Filesystems of addresses: properties, connections, and the meaning of failures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from loloha import checks
 from loloha.errors import ExtraError, ParameterError, StorageError
 
 ATTEMPTS = 6
-"""How often a request to S3 is sent: some seconds in all."""
+"""Attempts of a request to S3, some seconds in all."""
 
 
 class _Kind(NamedTuple):
@@ -20,14 +20,14 @@ class _Kind(NamedTuple):
     spark: str
     """The scheme under which Spark knows the same files."""
     options: frozenset[str] = frozenset()
-    """What may follow the question mark: none of them is a secret."""
+    """Options after the question mark, none of them secret."""
     credentials: str = "the credentials of its client library"
     renames: bool = False
-    """Whether a file is seen while it grows, so that it needs a hidden name until it is whole."""
+    """Whether a growing file is visible, so that it needs a hidden name until it is complete."""
     in_parts: bool = False
-    """Whether a stream keeps all that it was given until it is flushed, and shows none of it."""
+    """Whether a stream buffers everything until it is flushed."""
     starts_empty: bool = False
-    """Whether an object is seen, without a byte, while its content is on the way."""
+    """Whether an object is visible, empty, during its upload."""
 
 
 _S3 = _Kind(
@@ -56,7 +56,7 @@ KINDS = {
     "hdfs": _HDFS, "viewfs": _HDFS._replace(spark="viewfs"),
 }  # fmt: skip
 
-# What stores say of a failure -> what it means, and what to do.
+# Stores' messages of failure -> meaning and advice.
 _REASONS = (
     (("no_such_bucket", "bucket does not exist", "containernotfound", "bucket not found",
       "no such bucket"),
@@ -91,7 +91,7 @@ class Mount:
 
     @property
     def kind(self) -> _Kind:
-        """What is known of such filesystems."""
+        """The kind of filesystem."""
         return KINDS.get(self.scheme, _Kind(self.scheme, renames=True))
 
     @cached_property
@@ -104,7 +104,7 @@ class Mount:
         except ImportError:
             if opener is _fsspec:
                 raise
-            # A build of pyarrow can lack any of them.
+            # A build of pyarrow can lack it.
             return _fsspec(fs, self)
 
     def is_failing(self, error: BaseException) -> bool:
@@ -112,7 +112,7 @@ class Mount:
         return isinstance(error, StorageError) or self._meaning(error) is not None
 
     def failure(self, error: BaseException, what: str) -> StorageError:
-        """What a library raised, in words of ours: its own could quote what is secret."""
+        """A library's error in our words: its own could quote secrets."""
         if isinstance(error, StorageError):
             return error
         unknown = (f"got {type(error).__name__}", "check the address and its service")
@@ -129,15 +129,15 @@ class Mount:
 
 def _s3(fs: Any, mount: Mount) -> tuple[Any, str]:
     options = dict(mount.options)
-    # As the tools of AWS read them; pyarrow reads one, and only from addresses.
+    # As AWS's tools read them; pyarrow reads one only, from addresses.
     for variable in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"):
         if os.environ.get(variable):
             options.setdefault("endpoint_override", os.environ[variable])
     stated = {"AWS_REGION", "AWS_DEFAULT_REGION"} & os.environ.keys()
     if not (stated or {"region", "endpoint_override"} & options.keys()):
         options["region"] = fs.resolve_s3_region(mount.host)
-    # Small objects in one request. A stream that does not write in the background forgets what
-    # failed: closing it would publish the parts before.
+    # Small objects in one request. A stream without background writes forgets failures: closing it
+    # would publish the earlier parts.
     filesystem = fs.S3FileSystem(
         **options,
         allow_delayed_open=True,
@@ -173,7 +173,7 @@ _OPENERS = {
 
 
 def _fsspec(fs: Any, mount: Mount) -> tuple[Any, str]:
-    """What fsspec knows, or an ImportError that says what to install."""
+    """The filesystem by fsspec, or an ImportError that says what to install."""
     if mount.options:
         raise ParameterError(
             f"options of a {mount.scheme}:// address need a pyarrow that has this filesystem; "

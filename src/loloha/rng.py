@@ -18,7 +18,7 @@ _HIGHEST_BIT = b"0" * 128 + b"1" * 128
 
 
 class Rng(Interface):
-    """What a device needs from a random source: a subclass defines the first two."""
+    """The random source of a device; subclasses define the first two methods."""
 
     def bernoulli(self, threshold: int) -> bool:
         """Return True with probability exactly ``threshold / 2**53``, 0 <= threshold <= 2**53."""
@@ -42,12 +42,12 @@ class Rng(Interface):
 
 
 class SecureRng(Rng):
-    """The operating system's entropy: what a `Client` draws from by default."""
+    """The operating system's entropy, the default of a `Client`."""
 
     __slots__ = ()
 
     def bernoulli(self, threshold: int) -> bool:
-        # Seven bytes are three bits more than the digits.
+        # Seven bytes have three bits more than the 53 digits.
         return int.from_bytes(os.urandom(7), "little") >> 3 < threshold
 
     def below(self, n: int) -> int:

@@ -82,7 +82,7 @@ def show(text: str | bytes = "", *, nl: bool = True) -> None:
 
 @contextmanager
 def drawing() -> Iterator[None]:
-    """Draw a picture last; a failure loses no result."""
+    """Draw a picture, whose failure loses no result."""
     try:
         yield
     except (LolohaError, OSError, ImportError, MemoryError):

@@ -250,7 +250,7 @@ def _show_rows(plan: Plan, wide: bool, way: str = "", of_a_user: int | None = No
     level = f"{100 * plan.level:.4g} %"
     # With eps_2 given, the other budgets follow for each protocol.
     free = () if plan.eps_2 is None else ("eps_1", "eps_inf")
-    # A protocol without a hash option gets the default family: name another one explicitly.
+    # A protocol made without a hash has the default family: rows with another one name it.
     differs = any("hash" in parameters(row.protocol) for row in plan.rows if row.protocol)
     named = ("hash",) if differs else ()
     # Computing it for every row takes longer than all else.
@@ -297,7 +297,7 @@ def _show_rows(plan: Plan, wide: bool, way: str = "", of_a_user: int | None = No
 
 
 def _show_made(plan: Plan) -> None:
-    """Print all parameters of the recommended protocol."""
+    """Print how to create the recommended protocol, and its weaknesses."""
     from loloha.planning.accuracy_check import weaknesses
 
     if plan.command is None or plan.recommendation is None:

@@ -71,7 +71,7 @@ def agreed(
 
 
 def upward(amount: float) -> str:
-    """The amount rounded up to six digits."""
+    """Six digits of an amount, rounded so that a limit of them covers it."""
     return f"{float(Context(6, ROUND_CEILING).create_decimal_from_float(amount / _ROUNDING)):g}"
 
 

@@ -78,7 +78,7 @@ class Record(NamedTuple):
 
 
 Run = tuple[Report, "Run | None"]
-"""The newest round answered, and the intervals before it."""
+"""Reports of consecutive rounds as a linked list: the newest, and those before it."""
 
 
 @dataclass(slots=True, eq=False, repr=False)

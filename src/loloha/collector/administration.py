@@ -1,4 +1,4 @@
-"""Routes about the collector's own admin keys, for who has one of them."""
+"""Routes about the collector's admin keys, for holders of one."""
 
 from __future__ import annotations
 

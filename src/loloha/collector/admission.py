@@ -39,26 +39,26 @@ if TYPE_CHECKING:
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 MOST_HEADER_BYTES = 32 << 10
 BYTES_A_REQUEST = 1 << 17
-"""Bytes of a body that cost as much as one more request."""
+"""Bytes of a body that count as one more request."""
 UNPACKS_TO = 8
-"""Compressed bytes are taken for so many times as many."""
+"""Factor by which compressed bytes count."""
 MEDIA = tuple(READERS)
-"""Types of bodies: no page of another site can send one of them without asking first."""
+"""Media types of bodies: other sites' pages cannot send one without a CORS preflight."""
 TOGETHER = "/v1/reports"
 LARGEST_TOGETHER = 1 << 20
 LARGEST_UNREAD = 1 << 10
-"""Bytes of a body that its route does not read."""
+"""Most bytes of a body that its route ignores."""
 LIVE, READY = "/livez", ("/readyz", "/healthz")
-"""Whether a new start would help; whether reports can be counted."""
+"""Paths of liveness and readiness."""
 HEALTH = (LIVE, *READY)
 
-# A second one of these would be read by somebody else than the first.
+# Of duplicates of these, proxies could read another one than we do (request smuggling).
 _ONCE = frozenset((
     b"host", b"origin", b"authorization", b"content-type", b"content-encoding", b"content-length",
     b"transfer-encoding", b"sec-fetch-site",
 ))  # fmt: skip
 _PAGE = frozenset((b"origin", b"sec-fetch-site"))
-# Every path has one writing, which needs no escapes.
+# Every path has one spelling, without escapes.
 _CANONICAL = re.compile(rb"/[A-Za-z0-9._+/-]*")
 _CAMPAIGNS = "/v1/campaigns/"
 CAMPAIGN = _CAMPAIGNS + "{fingerprint}"
@@ -67,7 +67,7 @@ _FINGERPRINT = slice(len(_CAMPAIGNS), len(_CAMPAIGNS) + 64)
 
 
 class Admission:
-    """The guards, in order: first those that look, then those that wait."""
+    """The guards, in order: first those that only look, then those that wait."""
 
     def __init__(self, context: Context, routes: Sequence[Any], quick: Mapping[str, Quick]) -> None:
         self._context = context
@@ -103,7 +103,7 @@ class Admission:
         return admitted
 
     def _require_host(self, admitted: Admitted) -> None:
-        # A page of another site whose name was made to lead here is not answered.
+        # Against DNS rebinding: another site's name that resolves to this host is refused.
         given = admitted.headers.get(b"host", b"")
         if self._hosts is not None and host_name(given) not in self._hosts:
             raise Problem(
@@ -113,7 +113,7 @@ class Admission:
             )
 
     def _require_rate(self, admitted: Admitted) -> None:
-        # Health has a count of its own: whoever watches is not locked out by whoever reports.
+        # Health has a rate limit of its own, so that reports do not lock monitoring out.
         kind = "health" if admitted.path in HEALTH else ""
         if not self._context.rate.allows(admitted.scope, kind=kind):
             raise too_fast()
@@ -123,13 +123,13 @@ class Admission:
             return
         if admitted.method == "POST":
             path = admitted.path
-            # A fingerprint that is none is not found below.
+            # A malformed fingerprint is not found below.
             under = path.startswith(_CAMPAIGNS) and len(path) > _FINGERPRINT.stop
             quick = self._quick.get(CAMPAIGN + path[_FINGERPRINT.stop :] if under else path)
             if quick is not None:
                 if admitted.scope["query_string"]:
                     raise Problem(422, "query must be empty; leave it out", kind="invalid")
-                # The name under which the request is counted, and what answers it.
+                # The route's name for metrics, and its handler.
                 admitted.scope["route"], admitted.answer = quick
                 return
         route = _match(self._routes, admitted.scope)
@@ -138,11 +138,11 @@ class Admission:
             if not allowed["Allow"]:
                 raise Problem(404, "Not Found")
             raise Problem(405, "Method Not Allowed", headers=allowed)
-        # A route that reads a body says in the document of the routes which.
+        # Routes declare in the OpenAPI document which bodies they read.
         admitted.takes_body = "requestBody" in (getattr(route, "openapi_extra", None) or {})
 
     def _require_origin(self, admitted: Admitted) -> None:
-        """Take nothing from the pages of others: browsers name the page that sends."""
+        """Refuse requests of other origins' pages, by the browser's Origin header."""
         if admitted.writes and admitted.is_page:
             require_own_page(admitted)
             return
@@ -162,8 +162,8 @@ class Admission:
         )
 
     async def _require_right(self, admitted: Admitted) -> None:
-        """Of the path alone: what lies under a campaign needs its token, all else an admin key."""
-        # For a page of admins that is one who has logged in with it.
+        """By path alone: paths under a campaign need its token, all others an admin key."""
+        # Admin pages need a session instead.
         path = admitted.path
         if admitted.is_page:
             await require_session(self._context, admitted)
@@ -202,14 +202,14 @@ def allow(routes: Sequence[Any], scope: Scope) -> dict[str, str]:
 def _match(routes: Sequence[Any], scope: Scope) -> Any:
     for route in routes:
         if route.matches(scope)[0] is Match.FULL:
-            # Some releases of the framework keep the routes of a router together.
+            # Some releases of the framework nest the routes of a router.
             inner = getattr(route, "original_router", None)
             return route if inner is None else _match(inner.routes, scope)
     return None
 
 
 def require_short_headers(admitted: Admitted) -> None:
-    """However they arrived: in one piece or in many."""
+    """Bound the size of all headers together."""
     scope = admitted.scope
     size = len(b"".join(chain.from_iterable(scope["headers"])))
     if size + len(scope["path"]) + len(scope["query_string"]) > MOST_HEADER_BYTES:
@@ -227,7 +227,7 @@ def too_long() -> Problem:
 
 
 def require_single_headers(admitted: Admitted) -> None:
-    """What is read here is all that there is; and a body is framed in the one way that is known."""
+    """Refuse duplicates of decisive headers, and transfer encodings other than chunked."""
     every = admitted.scope["headers"]
     if len(every) != len(admitted.headers):
         names = [name for name, _ in every if name in _ONCE]
@@ -243,14 +243,14 @@ def require_single_headers(admitted: Admitted) -> None:
 
 
 def require_canonical_path(admitted: Admitted) -> None:
-    """One path, one writing: what is not written so is not there."""
+    """Refuse paths in any other spelling."""
     raw = admitted.scope.get("raw_path") or admitted.path.encode()
     if not _CANONICAL.fullmatch(raw):
         raise Problem(404, "path must be written without escapes; see /openapi.json")
 
 
 def require_media(admitted: Admitted) -> None:
-    """A body of a type that a page of another site cannot send unasked."""
+    """Require a media type that other sites' pages cannot send without a preflight."""
     kinds = (FORM,) if admitted.is_page else MEDIA
     if not admitted.writes or admitted.media in kinds:
         return
@@ -261,7 +261,7 @@ def require_media(admitted: Admitted) -> None:
 
 
 def require_known_packing(admitted: Admitted) -> None:
-    """Bodies are packed where many reports come at once, and read as they are elsewhere."""
+    """Only uploads may be compressed."""
     is_upload = admitted.path.endswith("/reports") and admitted.path != TOGETHER
     if admitted.writes and not is_upload and admitted.packing not in ("", "identity"):
         raise Problem(
@@ -278,7 +278,7 @@ def host_name(header: bytes) -> str:
 
 
 def passes_on(body: bytes, receive: Any) -> Any:
-    """What a route behind the chain receives: the body that was read, and nothing else."""
+    """Receive for a route behind the chain: the body already read."""
     waiting: list[Mapping[str, Any]] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def once() -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""Alarms: each round is tried by the rules once it is closed, and its alarms are sent."""
+"""Alarms: each closed round is tested by the rules, and its alarms are sent."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ _log = logging.getLogger(__name__)
 
 
 class _Straight(urllib.request.HTTPRedirectHandler):
-    """Follows no other address than the one that was set."""
+    """Follows no redirects."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
 
 
 class _InTime(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
-    """Has the head of an answer whole in time: a byte now and then holds no other alarm up."""
+    """Bounds the time for the head of an answer, so that a slow receiver delays no other alarm."""
 
     def http_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
         return self.do_open(partial(_connection, http.client.HTTPConnection), request)
@@ -65,7 +65,7 @@ def _connection(
 
 
 def signature(secret: str, moment: int, body: str) -> str:
-    """What a receiver computes too: HMAC-SHA256 of the moment, a full stop and the body."""
+    """The signature: HMAC-SHA256 of the moment, a full stop and the body."""
     digest = hmac.new(secret.encode(), f"{moment}.{body}".encode(), hashlib.sha256)
     return f"t={moment},v1={digest.hexdigest()}"
 
@@ -83,13 +83,13 @@ def send(url: str, secret: str | None, event: str, body: str, now: float) -> str
     except urllib.error.HTTPError as error:
         return f"it answered {error.code}"
     except (OSError, ValueError, http.client.HTTPException) as error:
-        # The address may hold a password: only the kind of failure is told.
+        # The address may hold a password: only the kind of failure is returned.
         return type(getattr(error, "reason", error)).__name__
     return None
 
 
 def next_try(now: float, tries: int) -> int | None:
-    """When to send an event again that was sent so often, None if not: after twice the pause."""
+    """When to retry an event after so many attempts: after twice the pause; None to give up."""
     if tries >= MOST_TRIES:
         return None
     return int(now) + min(LONGEST_PAUSE, FIRST_PAUSE << min(tries - 1, 20))
@@ -121,19 +121,19 @@ class AlarmWatch:
         self._closing = False
 
     def close(self) -> None:
-        """Begin nothing more: what is not tried or sent waits in the store."""
+        """Begin nothing more: untested rounds and unsent events wait in the store."""
         self._closing = True
         self._process.end()
 
     def run(self) -> bool:
-        """Try what was closed since, then send what is due."""
+        """Test newly closed rounds, then send due events."""
         if self._closing:
             return False
         now = self._now()
         there = self._store.fingerprints(states=[state for state in STATES if state not in GONE])
         for fingerprint in self._known.keys() - there:
             del self._known[fingerprint]
-            # None was told of one that never had rounds to try.
+            # A campaign without tested rounds has no gauge.
             with suppress(KeyError):
                 self._metrics.alarms.remove(fingerprint)
         for fingerprint in there:
@@ -196,7 +196,7 @@ class AlarmWatch:
         return rules
 
     def _send(self, now: float) -> None:
-        """Send what is due, until one does not arrive: then the others would not either."""
+        """Send due events until one fails: then the others would too."""
         url, secret = self._settings.alarm_webhook, self._settings.alarm_secret
         if url is None:
             return

@@ -1,4 +1,4 @@
-"""Large answers: encoded, handed over and sent in pieces, and bounded together."""
+"""Large answers: encoded and sent in pieces, with a common bound."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from loloha.collector.share import Shares
 
 PIECE_BYTES = 1 << 16
-"""No more is buffered at a time for who does not read."""
+"""Bytes buffered for a reader that does not read."""
 BYTES_A_REQUEST = 1 << 18
-"""Bytes of an answer that cost as much as one more request."""
-# No single step holds the interpreter for more than this.
+"""Bytes of an answer that count as one more request."""
+# Bytes encoded in one step, which holds the interpreter.
 _NUMBERS = 8_192
 _JSON = b"content-type", b"application/json"
 _encoder = msgspec.json.Encoder()
 
 
 class Outgoing:
-    """Sends one answer, whoever gives it, with the headers of all that it does not have.
+    """Sends one answer, adding default headers that it lacks.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Outgoing:
         if self.refused is not None:
             return
         if message["type"] == "http.response.start":
-            # Held back: while nothing is sent another answer may take its place.
+            # The start is held back, so that an error can still replace the answer.
             self._start = message
             return
         body, more = message.get("body", b""), message.get("more_body", False)
@@ -123,7 +123,7 @@ def pieces_of(body: bytes) -> Iterator[memoryview]:
 
 
 class Json(Response):
-    """A small JSON document, made without a look at what other answers may have."""
+    """A small JSON document, made on a fast path."""
 
     background = None
 
@@ -134,7 +134,7 @@ class Json(Response):
 
 
 class InPieces(Response):
-    """An answer in pieces, which waits for its reader after each of them."""
+    """An answer in pieces, with backpressure after each."""
 
     def __init__(
         self, shares: Shares, pieces: Sequence[bytes], media: str, name: str | None = None
@@ -157,7 +157,7 @@ class InPieces(Response):
                     return
             start = {"status": self.status_code, "headers": self.raw_headers}
             await send({"type": "http.response.start", **start})
-            # Forgotten one by one as they are read.
+            # Freed one by one as they are sent.
             pieces = list(self._pieces)[::-1]
             self._pieces = []
             while pieces:
@@ -191,7 +191,7 @@ def cut(body: bytes | bytearray) -> list[bytes]:
 
 
 def in_pieces(document: msgspec.Struct) -> Iterator[bytes]:
-    """A document as JSON, in pieces; its columns are never whole at a time."""
+    """A document as JSON, in pieces; its columns are encoded piece by piece."""
     # A column is a list, an array, or a list of arrays.
     body = bytearray()
     for _ in _written(document, body):
@@ -232,7 +232,7 @@ def _column(column: Any, body: bytearray) -> Iterator[None]:
         piece = column[first : first + _NUMBERS]
         start = len(body)
         _append(piece.tolist() if isinstance(piece, np.ndarray) else piece, body)
-        # One list of all: what lies between two of them is a comma.
+        # One list of all pieces, separated by commas.
         body[start] = ord("," if first else "[")
         body.pop()
         yield
@@ -240,10 +240,10 @@ def _column(column: Any, body: bytearray) -> Iterator[None]:
 
 
 def _first(column: list[Any]) -> Any:
-    """What the rows are of: a row that is suppressed is None."""
+    """The first row that is not suppressed (None)."""
     return next((row for row in column if row is not None), None)
 
 
 def _append(value: Any, body: bytearray) -> None:
-    """Encode where the bytes stay: a copy of all would cost as much as many of its numbers."""
+    """Encode in place, without a copy of all bytes."""
     _encoder.encode_into(value, body, -1)

@@ -1,4 +1,4 @@
-"""Requests on their way in; their bodies are never more in memory than allowed, even unpacked."""
+"""Incoming requests; the memory of their bodies is bounded, even unpacked."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from loloha.collector.stored_campaign import StoredCampaign
 
 PAGES = "/admin/"
-"""How paths of pages of admins begin; none has a slash more, so that all share one cookie."""
+"""Prefix of the paths of admin pages; none has another slash, so that all share one cookie."""
 _READS = frozenset(("GET", "HEAD", "OPTIONS"))
 BODY_SECONDS, BYTES_A_SECOND = 10.0, 10_000
-"""A body may take so long, and a second more for each so many bytes that have come."""
+"""Seconds that a body may take, and bytes received that earn one more second."""
 
 WHOLE = "loloha.whole"
-"""In the scope of a request whose body has come whole: it is not waited for."""
+"""Key of the scope of a request whose body is complete."""
 SMALL_BYTES = 1 << 16
-"""So many of each body are not counted: there is always room for a device's report."""
+"""Bytes of each body that are not counted, so that a device's report always fits."""
 
 _DIGITS = 18
 _GZIP = 31
@@ -37,7 +37,7 @@ _STEP = 1 << 20
 
 
 class Admitted:
-    """A request on its way through the chain, and what the chain has learnt of it.
+    """A request on its way through the chain, with what the chain found out.
 
     Attributes
     ----------
@@ -100,14 +100,14 @@ class Admitted:
         return "" if value is None else value.decode("latin-1")
 
     def release(self) -> None:
-        """Give back the room that its body takes: it has been decoded."""
+        """Release the memory of its decoded body."""
         self.body = b""
         if self.hold is not None:
             self.hold.release()
 
 
 class Bodies:
-    """Reads bodies, of all requests together at most so many bytes at a time."""
+    """Reads bodies, with a bound on the bytes of all requests together."""
 
     def __init__(self, most: int, deadlines: Deadlines) -> None:
         self._deadlines = deadlines
@@ -176,7 +176,7 @@ def unpack(body: bytes, encoding: str, largest: int) -> bytes | bytearray:
             415, "content-encoding must be gzip or none; use one of them", kind="encoding"
         )
     inflater = zlib.decompressobj(_GZIP)
-    # Grows in place: parts that are joined would be there twice.
+    # Grows in place: joining parts would double the memory.
     unpacked = bytearray()
     try:
         while not inflater.eof:

@@ -76,7 +76,7 @@ def routes(context: Context) -> APIRouter:
         return Response(
             msgspec.json.encode(answer),
             201 if new else 200,
-            # From /v1/campaigns on, wherever a proxy shows that.
+            # Relative to /v1/campaigns, behind any proxy.
             headers={"Location": f"campaigns/{campaign.fingerprint}"},
             media_type="application/json",
         )
@@ -136,7 +136,7 @@ def routes(context: Context) -> APIRouter:
     async def document(fingerprint: str, request: Request) -> Response:
         """The bytes that devices check against the fingerprint they pinned."""
         stored = await context.known(fingerprint)
-        # The name of these bytes, whoever keeps them.
+        # The fingerprint is the ETag of these bytes.
         tag = f'"{fingerprint}"'
         unchanged = not_modified(request, tag)
         if unchanged is not None:
@@ -164,7 +164,7 @@ def routes(context: Context) -> APIRouter:
 
 
 async def become(context: Context, fingerprint: str, state: Wanted) -> StoredCampaign:
-    """Have a campaign in a state, whoever with an admin key asks for it, and in whichever way."""
+    """Change a campaign's state, for the API and the admin page."""
     stored = await context.known(fingerprint)
     try:
         await context.read(context.store.set_state, stored, state, context.timekeeper.now())
@@ -179,20 +179,20 @@ def _summary(context: Context, stored: StoredCampaign, now: float) -> shape.Summ
 
 
 async def _document(context: Context, stored: StoredCampaign) -> bytes:
-    """Made once for all who ask."""
+    """Prepared once and shared."""
     name = "document", stored.campaign.fingerprint
     return await context.prepared.of(name, lambda: context.read(stored.campaign.to_json))
 
 
 async def _require_known(context: Context, fingerprint: str) -> None:
-    """Refuse a new campaign that is over already; one that is there is shown as it is."""
+    """Refuse a new campaign that has already expired; an existing one is shown."""
     if await context.read(context.store.campaign, fingerprint) is None:
         detail = "expires must lie ahead, got a moment that has passed; give a later end, or none"
         raise Problem(422, detail, kind="campaign")
 
 
 def _checked(settings: Settings, asked: shape.NewCampaign) -> tuple[Campaign, Terms, Any]:
-    """A new campaign, its terms and what it will be able to tell: seconds, with many labels."""
+    """A new campaign, its terms and accuracy check: takes seconds with many labels."""
     try:
         campaign = Campaign.from_dict(asked.campaign)
         if isinstance(campaign.domain, Labels):
@@ -210,7 +210,7 @@ def _checked(settings: Settings, asked: shape.NewCampaign) -> tuple[Campaign, Te
 
 
 def summary(stored: StoredCampaign, life: Life, now: float) -> dict[str, Any]:
-    """What is told of a campaign in a list."""
+    """A campaign's entry in a list."""
     campaign = stored.campaign
     first, last = life.open_rounds(stored, now)
     if life.state != "open":
@@ -240,7 +240,7 @@ def show_campaign(stored: StoredCampaign, life: Life, now: float) -> shape.Campa
 
 
 def read_body(body: bytes, kind: type[Asked], name: str) -> Asked:
-    """What a body asks for; a problem that says so where it is none."""
+    """The decoded body; raises a problem if it is invalid."""
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:

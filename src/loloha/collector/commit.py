@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 MOST_AT_ONCE = 20_000
 HANGING_SECONDS = 5.0
 PROBE_SECONDS = 5.0
-"""While the store cannot be written it is tried so often, beside what uploads try."""
+"""Seconds between probes while the store cannot be written."""
 GATHER_SECONDS = 0.002
 
 
@@ -38,7 +38,7 @@ class Records(Protocol):
 
 
 class Pace(NamedTuple):
-    """How large commits become.
+    """Size and frequency of commits.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Pace(NamedTuple):
 
 
 class Committer:
-    """One thread that writes; whoever submits waits for the commit."""
+    """The thread that commits; submitters wait for it."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Committer:
         self._arrived = threading.Condition()
         self._stopping = False
         self._failed: StoreError | None = None
-        # While no commit is under way it begins in the future.
+        # In the future while no commit is running.
         self._began = math.inf
         self._thread = threading.Thread(target=self._run, name="committer", daemon=True)
 
@@ -99,7 +99,7 @@ class Committer:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the thread that writes runs: if not, only a new start helps."""
+        """Whether the writing thread runs: if not, only a restart helps."""
         return self._thread.is_alive()
 
     @property
@@ -118,7 +118,7 @@ class Committer:
             raise StoreError("store must take reports in time, a commit hangs; see its locks")
 
     def commit(self, upload: Upload, address: str | None = None) -> asyncio.Future[UploadOutcome]:
-        """What becomes of an upload, once that is durable; to be awaited; else as `submit`."""
+        """A future of an upload's outcome; see `submit`."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[UploadOutcome] = loop.create_future()
         self.submit(Job(upload, future, loop, address))
@@ -153,7 +153,7 @@ class Committer:
                 more, tidied = self._run_tidy(), monotonic()
 
     def _gather(self, began: float, reports: int) -> None:
-        """Small uploads come in numbers: let some gather before the next commit."""
+        """Let some small uploads gather before the next commit."""
         _, seconds, enough = self._pace_of_commits
         if enough is None:
             if reports < FEW_REPORTS:
@@ -170,7 +170,7 @@ class Committer:
         return PROBE_SECONDS if self._failed is not None else SECONDS
 
     def _run_tidy(self) -> bool:
-        """Tidy; it writes, so it tells whether the store can be written."""
+        """Tidy up; this write also shows whether the store can be written."""
         more = self._tidy.run()
         if isinstance(self._tidy.failed, StoreError):
             self._note_failure(self._tidy.failed)
@@ -179,9 +179,9 @@ class Committer:
         return more
 
     def _take(self, *, wait: bool) -> list[UploadSlice]:
-        """What waits, up to a bound; after a while without any, nothing."""
-        # Small uploads and large ones by turns, and addresses by turns: a device waits for one
-        # commit of others at most.
+        """Waiting uploads up to a bound; empty after a while without any."""
+        # Small and large uploads alternate, and so do addresses: a device waits for one other
+        # commit at most.
         with self._arrived:
             if wait and not (self._small or self._large or self._stopping):
                 self._arrived.wait(self._pause)
@@ -202,7 +202,7 @@ class Committer:
         with self._arrived:
             while taken.capacity > 0 and (job := line.first()) is not None:
                 if job.future.done():
-                    # Who sent it waits no longer, and sends it again.
+                    # Its sender has given up waiting, and will send it again.
                     self._end([job])
                 elif taken.put(job, job.upload, slice(None)):
                     line.remove(job)
@@ -211,7 +211,7 @@ class Committer:
                     return
 
     def _take_pieces(self, taken: Taken) -> None:
-        """Pieces of large uploads, and with each of them what others have for its rounds."""
+        """Pieces of large uploads, each with those of others for the same rounds."""
         line = self._large
 
         def take(job: Job, name: Any) -> bool:
@@ -271,7 +271,7 @@ class Committer:
         except Exception as error:  # noqa: BLE001 - a fault of ours must not end the thread
             is_outage = isinstance(error, StoreError) and not isinstance(error, UnfitError)
             if len(taken) > 1 and not is_outage:
-                # One upload must not fail the others: find it by writing each on its own.
+                # One bad upload must not fail the others: find it by committing each alone.
                 for slice_ in taken:
                     self._write([slice_])
                 return
@@ -280,7 +280,7 @@ class Committer:
             self._answer(dict.fromkeys((piece.job for piece in taken), error))
 
     def _note(self, taken: list[UploadSlice], codes: list[Any]) -> None:
-        """Answer the uploads of which nothing waits any more."""
+        """Answer the uploads that are done."""
         whole = {}
         for piece, part in zip(taken, codes, strict=True):
             job = piece.job
@@ -293,13 +293,13 @@ class Committer:
         self._answer(whole)
 
     def _answer(self, outcomes: Mapping[Job, UploadOutcome | Exception]) -> None:
-        """Tell everybody who waits; an event loop is woken once, not once for each of them."""
+        """Resolve the futures; each event loop is woken once."""
         by_loop: dict[asyncio.AbstractEventLoop, list[tuple[Any, Any]]] = {}
         self._end(outcomes)
         for job, outcome in outcomes.items():
             by_loop.setdefault(job.loop, []).append((job.future, outcome))
         for loop, settled in by_loop.items():
-            # A loop that has ended has nobody left who waits.
+            # A loop that has ended has no waiters.
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(_settle, settled)
 
@@ -311,9 +311,9 @@ class Committer:
     def _note_failure(self, error: StoreError) -> None:
         self._metrics.failures.inc()
         if isinstance(error, ClockError):
-            # It says so itself, and is asked for health.
+            # It says so itself, and shows in health.
             return
-        # Each cause once, not for each upload of an outage.
+        # Log each cause once, not for each upload of an outage.
         if str(error) != str(self._failed):
             _log.warning("reports are not counted: %s", error)
         self._failed = error
@@ -321,7 +321,7 @@ class Committer:
 
 def _settle(settled: list[tuple[Any, Any]]) -> None:
     for future, outcome in settled:
-        # A client that hung up meanwhile has cancelled its future.
+        # A client that disconnected has cancelled its future.
         if future.done():
             continue
         if isinstance(outcome, Exception):

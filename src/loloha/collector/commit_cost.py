@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from loloha.encodings import Encoding
 
 CELLS = 4096
-"""Counts that are stored, read and written together: a part."""
+"""Counts in a part, which is read and written as a whole."""
 
-# In reports, of which one takes a microsecond.
+# Costs are in reports, of which one takes a microsecond.
 ROUND_WORK = 200
-"""A round: its guard is read and written, and its counts."""
+"""Cost of a round: its guard and counts are read and written."""
 PART_WORK = 50
-"""A part of the counts of a round."""
+"""Cost of a part of a round's counts."""
 _CELLS_A_REPORT = 256
-"""Cells that a report adds to which take as long as one more report."""
+"""Cells that a report adds to that cost as much as one more report."""
 
 
 def report_work(encoding: Encoding) -> int:
@@ -37,13 +37,13 @@ def round_work(encoding: Encoding, reports: Any) -> Any:
 
 
 def commit_work(encoding: Encoding, reports: int, rounds: int) -> int:
-    """Some reports more in a commit that has yet to touch so many of their rounds."""
+    """Reports added to a commit, of which so many rounds are new to it."""
     work = reports * report_work(encoding)
     return work + rounds * int(round_work(encoding, reports)) if rounds else work
 
 
 def upload_work(encoding: Encoding, rounds: Any) -> int:
-    """An upload beyond its first round, which is any request's own; at least its reports."""
+    """Cost of an upload beyond its first round; at least its reports."""
     n = len(rounds)
     if not n:
         return 0
@@ -63,8 +63,8 @@ def by_round(rounds: Ints, rows: Ints) -> list[tuple[int, Ints]]:
 
 def cut(encoding: Encoding, rounds: Ints, most: int) -> Iterator[tuple[Any, Ints]]:
     """Rows of an upload, as many at a time as are committed together, each with a name."""
-    # A commit has ``most`` of work, or one round. Rows of several uploads under one name are of the
-    # same rounds: together they cost little more than one of them.
+    # A commit has at most ``most`` of work, or one round. Rows of several uploads under one name
+    # are of the same rounds: together they cost little more than one.
     window = max(1, most // int(round_work(encoding, encoding.cells)))
     step = max(1, most // report_work(encoding))
     for number, rows in by_round(rounds // window, np.arange(len(rounds))):

@@ -1,4 +1,4 @@
-"""Connections of strangers: bounded headers, bounded patience, and room for the next one."""
+"""Connections of clients: bounded headers, time-outs, and bounded buffers."""
 
 from __future__ import annotations
 
@@ -23,30 +23,29 @@ if TYPE_CHECKING:
     from loloha.collector.settings import Settings
 
 MOST_UNREAD_BYTES = 2 * MOST_HEADER_BYTES
-"""Headers that are too long are answered once they are there, with all that such an answer needs;
-of those that go on beyond this nobody waits for the end."""
+"""Overlong headers are answered when complete, or at once beyond this many bytes."""
 MOST_IGNORED_BYTES, IGNORING_SECONDS = 1 << 20, 2.0
-"""So much more of them is thrown away, so that who sends them reads the answer."""
+"""Bytes of them that are discarded, so that the client reads the answer."""
 HEADER_SECONDS = 10.0
-"""A connection may be open for so long before the first request on it is there, and between two."""
+"""Seconds a connection may wait for its first request, and between two."""
 ANSWER_SECONDS = 30.0
-"""An answer may wait for so long for who does not read it."""
+"""Seconds an answer may wait for its reader."""
 MOST_UNSENT_BYTES = 64 << 20
-"""Of all answers together, in connections that nobody reads; a quarter of it for an address."""
+"""Bytes buffered for readers that do not read; a quarter of it per address."""
 
 _FREE_FILES = 100
 _BYTES_PARSED = 4096
-"""So many of one connection before others have their turn, where requests come one upon another."""
+"""Pipelined requests of one connection before others get their turn."""
 
 
 def most_connections() -> int:
-    """How many the process may have open beside its other files."""
+    """Number of connections that the process can have open beside other files."""
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return max(_FREE_FILES, min(10_000, limit - _FREE_FILES))
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """Speaks HTTP, but gives up on who sends endless headers, nothing, or takes no answer.
+    """HTTP protocol that times out clients that send endless headers, nothing, or read no answer.
 
     Where connections run out, one goes of the address that has most: the one that has waited for a
     request longest.
@@ -59,12 +58,12 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for a request."""
         super().connection_made(transport)
-        # Bytes since a request or a part of a body was complete: the parser keeps them.
+        # Bytes since a request or a part of a body was complete, buffered by the parser.
         self._unread = 0
         self._is_refused = self._upgrades = False
-        # Where a request that asks for another protocol ended, in what just came.
+        # Where a request for a protocol upgrade ended in the data received.
         self._resume: int | None = None
-        # What has come and is not parsed yet, at most what the loop reads at once.
+        # Received bytes not parsed yet, at most one read of the loop.
         self._held = memoryview(b"")
         self._running: RequestResponseCycle | None = None
         self._waits_until: float | None = None
@@ -81,7 +80,8 @@ class BoundedProtocol(HttpToolsProtocol):
             self._watch.cancel()
         self._watch = None
         self.resume_writing()
-        # What waits would be answered to nobody, and what runs is not always the newest.
+        # Nobody would read answers to waiting requests, and the running one is not always the
+        # newest.
         self.pipeline.clear()
         self._held = memoryview(b"")
         if self._running is not None:
@@ -93,7 +93,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super()._start_asgi_task(cycle, app)
 
     def data_received(self, data: bytes) -> None:
-        """Take what comes, as long as it leads somewhere."""
+        """Take received data, within the bounds."""
         if self._is_refused:
             self._unread += len(data)
             if self._unread > MOST_IGNORED_BYTES:
@@ -103,8 +103,8 @@ class BoundedProtocol(HttpToolsProtocol):
             self._parse()
 
     def _parse(self) -> None:
-        """Parse what is held, a little at a time, until a request has to wait for an answer."""
-        # Who sends thousands at once has the next ones parsed as answers to the first are taken.
+        """Parse buffered data in steps, until a request waits for its answer."""
+        # Of thousands of pipelined requests the next are parsed as answers to the first are read.
         while self._held and not (self.pipeline or self._is_refused or self.transport.is_closing()):
             piece, self._held = self._held[:_BYTES_PARSED], self._held[_BYTES_PARSED:]
             self._unread += len(piece)
@@ -116,20 +116,20 @@ class BoundedProtocol(HttpToolsProtocol):
                 self._refuse_headers()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what cannot be parsed; an address can be too long for the parser."""
+        """Answer unparsable requests; an address can be too long for the parser."""
         if len(getattr(self, "url", b"")) > MOST_HEADER_BYTES:
             self._refuse_headers()
         else:
             super().send_400_response(msg)
 
     def on_headers_complete(self) -> None:
-        """Stop waiting: from here on the request has time-outs of its own."""
+        """Stop the time-out: from here on the request has its own."""
         self._unread = 0
         self._waits_until = None
         self._upgrades = self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT"
         if not self._upgrades:
             super().on_headers_complete()
-            # What follows a body in pieces is no header, and nobody reads it.
+            # Ignore trailers after a chunked body.
             self.headers = []
 
     def on_message_complete(self) -> None:
@@ -176,19 +176,19 @@ class BoundedProtocol(HttpToolsProtocol):
         self._parse()
 
     def pause_writing(self) -> None:
-        """Begin to wait for who should read, if there is room for what is not read."""
+        """Start the time-out for a slow reader, if the bound on buffers allows."""
         super().pause_writing()
         try:
             self._unsent.grow(self.transport.get_write_buffer_size())
         except Problem:
-            # What it refuses is thrown away at once, and takes no room from others until it is.
+            # A refused answer is discarded at once and takes no space from others.
             self.transport.abort()
             self._unsent.release()
             return
         self._writes = self.loop.call_later(ANSWER_SECONDS, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """Stop waiting for who should read."""
+        """Stop the time-out for a slow reader."""
         self._unsent.release()
         if self._writes is not None:
             self._writes.cancel()
@@ -197,7 +197,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     @property
     def group(self) -> str:
-        """Of the address at its other end."""
+        """The group of the client's address."""
         return group_of({"type": "http", "client": self.client})
 
     @property
@@ -207,12 +207,12 @@ class BoundedProtocol(HttpToolsProtocol):
 
     @property
     def waits_until(self) -> float:
-        """When it will give up, in the loop's seconds."""
+        """Time of its time-out, in the loop's seconds."""
         return float("inf") if self._waits_until is None else self._waits_until
 
     def _wait(self) -> None:
         self._waits_until = self.loop.time() + HEADER_SECONDS
-        # One timer for all requests of a connection: it looks again where it came too early.
+        # One timer for all requests of a connection: rescheduled if it fires too early.
         if self._watch is None:
             self._watch = self.loop.call_later(HEADER_SECONDS, self._look)
 
@@ -238,7 +238,7 @@ class BoundedProtocol(HttpToolsProtocol):
         (oldest if oldest.is_idle else busy).transport.abort()
 
     def _refuse_headers(self) -> None:
-        """Answer, and let the answer be read: who is cut off while it sends reads nothing."""
+        """Answer, and keep reading for a while: a client cut off while sending reads no answer."""
         self._is_refused = True
         self._unread = 0
         self.transport.write(self._too_long())
@@ -246,14 +246,15 @@ class BoundedProtocol(HttpToolsProtocol):
         self.loop.call_later(IGNORING_SECONDS, self.transport.close)
 
     def _too_long(self) -> bytes:
-        """The answer that no application gives, readable for the pages that may read others."""
+        """The answer to overlong headers, with CORS headers for allowed pages."""
         answer = response(too_long())
         headers = list(answer.raw_headers)
         sent = self.scope["headers"] if self.scope else ()
         given = {value.decode("latin-1") for name, value in sent if name == b"origin"}
         allowed = given & set(self.origins)
         if "*" in self.origins or len(self.origins) == 1:
-            # Also where the page was not named yet: it is this one, or none that may read.
+            # Also if the Origin header has not come: with one allowed page it is this one, or none
+            # that may read.
             allowed = set(self.origins)
         headers += [(b"access-control-allow-origin", origin.encode()) for origin in allowed]
         lines = b"".join(b"%s: %s\r\n" % header for header in headers)

@@ -1,4 +1,4 @@
-"""The context that routes share: store, committer, settings, clock, campaigns read before."""
+"""The context that routes share: store, committer, settings, clock, cached campaigns."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-# Threads, and pieces of work that may run and wait. Readers are apart from the committer, which has
-# a thread of its own, and there are fewer of them than connections to the store.
+# Threads, and pieces of work that may run and wait. The committer has a thread of its own; there
+# are fewer readers than connections to the store.
 _WORKERS = {"reading": (3, 300), "checking": (1, 100)}
-# Processes: whatever they do, answers are given and reports committed meanwhile.
+# Processes, so that heavy work delays neither answers nor commits.
 _WORKERS_APART = {"computing": (1, 64), "decoding": (1, 64)}
 NUMBERS_A_REQUEST = 1 << 12
-"""Numbers of an answer that cost as much as one more request."""
+"""Numbers of an answer that count as one more request."""
 FEW_NUMBERS = 1 << 13
-"""So many are computed in this process: another one is asked in about as long."""
+"""Numbers computed in this process: calling another one takes about as long."""
 SECONDS_TO_LOOK_AGAIN = 1.0
-"""What is not there is looked for in the store once in so long, whoever asks for it."""
+"""Seconds between looks in the store for unknown campaigns."""
 SECONDS_AMONG_OTHERS = 0.1
-"""The same where other collectors create campaigns: who asks for one waits for the next look."""
+"""The same with several collectors, which create campaigns: requests wait for the next look."""
 MOST_PREPARED = 32 << 20
 """Bytes of cached answers."""
 
@@ -91,11 +91,11 @@ class Context:
 
     @property
     def timekeeper(self) -> Timekeeper:
-        """Tells the time by which rounds are closed."""
+        """The clock by which rounds close."""
         return self.running.timekeeper
 
     def require_sums(self) -> None:
-        """Refuse what a collector that only appends to a log does not offer."""
+        """Refuse requests that a collector without sums cannot answer."""
         if self.settings.append_only is not None:
             raise Problem(
                 501,
@@ -106,7 +106,7 @@ class Context:
 
     @property
     def running(self) -> OpenCollector | OpenAppender:
-        """What runs while it is open."""
+        """The open collector."""
         if self._open is None:
             raise StoreError("store must be open, the service is stopped; start it")
         return self._open
@@ -119,7 +119,7 @@ class Context:
 
     def close(self) -> None:
         """Write what waits, then close the store."""
-        # The first: who closes the store last tidies its files.
+        # First, since the last one to close the store tidies its files.
         for workers in self._workers.values():
             workers.close()
         if self._open is not None:
@@ -141,7 +141,7 @@ class Context:
     async def compute(
         self, request: Request, numbers: int, work: Callable[..., Parts], *arguments: Any
     ) -> tuple[Any, list[bytes]]:
-        """Compute an answer from so many numbers: charged for, and apart where there are many."""
+        """Compute an answer from so many numbers: rate-limited, and in another process if many."""
         self.rate.charge(request.scope, numbers / NUMBERS_A_REQUEST)
         if numbers <= FEW_NUMBERS:
             return await self.read(_whole, work, self.cache, *arguments)
@@ -150,7 +150,7 @@ class Context:
     async def compute_apart(
         self, request: Request, work: Callable[..., Parts], *arguments: Any
     ) -> tuple[Any, list[bytes]]:
-        """The same, in another process whatever it takes; what it costs is charged elsewhere."""
+        """The same, always in another process; the cost is charged elsewhere."""
         address = group_of(request.scope)
         head, parts = await self._workers["computing"].run(work, *arguments, address=address)
         return head, list(parts)
@@ -167,7 +167,7 @@ class Context:
         )
 
     async def _exists(self, fingerprint: str) -> bool:
-        """Whether the store has it, from memory: strangers ask for what is not there at no cost."""
+        """Whether the store has a fingerprint, from memory: unknown ones cost no read."""
         if fingerprint not in self._fingerprints:
             if self.store.is_shared:
                 await self._campaigns.again(SECONDS_AMONG_OTHERS)
@@ -195,10 +195,10 @@ class Context:
     async def require_open(
         self, stored: StoredCampaign, whose: dict[str, str], size: int = 1
     ) -> None:
-        """Refuse reports of a campaign that takes none now, with why: devices stop, drop them."""
-        # The store refuses them in any case. Only a collector that writes it knows the state:
-        # another may have opened it again, and where one has taken the store over, devices are
-        # asked to come back. Devices stop for ever: not by a clock that jumped.
+        """Refuse reports of a paused or ended campaign: devices drop them and stop."""
+        # The store refuses them in any case. Only a collector that writes to the store knows the
+        # state: another may have resumed the campaign, and after a takeover devices are asked to
+        # retry. Devices stop for ever, so a jumping clock must not cause it.
         believed = self.timekeeper.now() if stored.campaign.schedule.expires else None
         if self.life_of(stored, believed).state == "open":
             return
@@ -210,7 +210,7 @@ class Context:
             raise problem
 
     def add_known(self, fingerprint: str) -> None:
-        """There is a campaign more."""
+        """Note a new campaign."""
         self._fingerprints.add(fingerprint)
 
     async def admin_keys(self) -> list[AdminKey]:
@@ -218,7 +218,7 @@ class Context:
         now, setting = self.clock(), self.settings.admin_key
         keys = await self.read(AdminKeys(self.store).all)
         if setting is not None:
-            # Used now: its use is noted nowhere.
+            # The key of the settings counts as used now: its use is not stored.
             mine = hashed(setting.get_secret_value())
             keys.append(AdminKey(mine, "LOLOHA_ADMIN_KEY", None, int(now), None))
         return [key for key in keys if key.is_valid(now)]
@@ -233,7 +233,7 @@ class Context:
         return key
 
     async def note_use(self, key: AdminKey) -> None:
-        """Remember that a key was used; what is asked for may be done even where this fails."""
+        """Store the use of a key; the request goes on if this fails."""
         with suppress(StoreError):
             await self.read(AdminKeys(self.store).note_use, key, self.clock())
 

@@ -1,4 +1,4 @@
-"""Deadlines of connections and requests: one timer for all, so a short wait costs nothing."""
+"""Deadlines of connections and requests, by one timer for all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SECONDS_BETWEEN_LOOKS = 0.25
 
 
 class Deadlines:
-    """Those of one application."""
+    """The deadlines of one application."""
 
     def __init__(self) -> None:
         self.running: set[Deadline] = set()
@@ -21,12 +21,12 @@ class Deadlines:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def within(self, seconds: float) -> Deadline:
-        """Give what is done under it so many seconds, and at most a look more."""
+        """A context with a deadline of so many seconds, to the next tick of the timer."""
         loop = self._looking()
         return Deadline(self.running, loop, loop.time() + seconds)
 
     async def result(self, future: asyncio.Future[Result], seconds: float) -> Result:
-        """What comes in so many seconds, else `TimeoutError`, as above; cheaper than `within`."""
+        """Await a result for so many seconds, else `TimeoutError`; cheaper than `within`."""
         self._results[future] = self._looking().time() + seconds
         try:
             return await future
@@ -90,7 +90,7 @@ class Deadline:
         self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None
     ) -> None:
         self._among.discard(self)
-        # If somebody else has cancelled it, too, it stays cancelled.
+        # A cancellation by others stays.
         is_ours = self._has_passed and self._task.uncancel() <= self._cancelled
         if is_ours and kind is not None and issubclass(kind, asyncio.CancelledError):
             raise TimeoutError from None

@@ -1,4 +1,4 @@
-"""Decoding of large uploads, from bytes to a submission: the heavy work of receiving."""
+"""Decoding of large uploads, from bytes to a submission."""
 
 from __future__ import annotations
 

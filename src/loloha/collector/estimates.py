@@ -32,7 +32,7 @@ RoundState = Literal["future", "open", "closed"]
 
 
 class EstimateCache:
-    """Remembers the estimates that were asked for last; a round's grow stale with its n."""
+    """A cache of estimates, valid while a round's n stays the same."""
 
     def __init__(self, store: Any) -> None:
         self._store = store
@@ -56,7 +56,7 @@ class EstimateCache:
 
 
 def suppressed(estimate: Estimate, least: int) -> Estimate:
-    """Without the values that fewer than ``least`` reports can support: readers see none."""
+    """The estimate without values that fewer than ``least`` reports can support."""
     few = estimate.eligible < least
     if not few.any():
         return estimate
@@ -80,7 +80,7 @@ def suppressed_because(stored: StoredCampaign, round: Round) -> str | None:
 
 
 def parameters(stored: StoredCampaign) -> dict[str, Any]:
-    """What devices really do: protocol, g, realised probabilities and losses."""
+    """The realised protocol: g, probabilities and losses."""
     protocol = stored.campaign.protocol
     return {"protocol": protocol.to_dict(), **protocol.numbers}
 
@@ -106,7 +106,7 @@ def frame(
 
 
 def round_state(stored: StoredCampaign, life: Life, round: int, now: float) -> RoundState:
-    """Whether a round takes reports, will, or never will again; one of a paused campaign may."""
+    """The state of a round: open, future or closed; rounds of a paused campaign can be open."""
     first, last = life.open_rounds(stored, now)
     if life.state in ENDED or round < first:
         return "closed"
@@ -114,7 +114,7 @@ def round_state(stored: StoredCampaign, life: Life, round: int, now: float) -> R
 
 
 class Selection(NamedTuple):
-    """What is asked of an estimate: level of its intervals, projection, only the top values."""
+    """A request for an estimate: level of intervals, projection, top values."""
 
     level: float
     projected: bool
@@ -124,7 +124,7 @@ class Selection(NamedTuple):
 def table(
     stored: StoredCampaign, round: int, estimate: Estimate, selection: Selection
 ) -> EstimateTable:
-    """What is asked of an estimate, in ascending order of values."""
+    """The columns of an estimate, in ascending order of values."""
     bins: Any = slice(None)
     top = selection.top or stored.bins
     picked = top < stored.bins
@@ -145,7 +145,7 @@ def table(
 
 
 def about(stored: StoredCampaign) -> dict[str, Any]:
-    """What stands beside the rows of a table."""
+    """The table's members beside its rows."""
     return {"name": stored.campaign.name, "parameters": parameters(stored)}
 
 
@@ -164,7 +164,7 @@ def numbers(
 
 
 def all_at_once(stored: StoredCampaign, estimate: Estimate, level: float) -> dict[str, Any]:
-    """What holds for all values at once: how many are above 0, the largest, and how far off."""
+    """Simultaneous statements: number of values above 0, the largest one, and the error bound."""
     frequencies = estimate.frequencies
     known = np.isfinite(frequencies)
     numbers: dict[str, Any] = {
@@ -189,7 +189,7 @@ def all_at_once(stored: StoredCampaign, estimate: Estimate, level: float) -> dic
 
 def most_frequent(shown: Iterable[Estimate], top: int) -> list[int]:
     """The ``top`` values that are most frequent over the rounds shown, in ascending order."""
-    # Of all rounds but one at a time only a sum is held.
+    # Only a running sum is in memory, and one round.
     rounds: Any = 0
     total: Any = 0.0
     for estimate in shown:
@@ -205,7 +205,7 @@ def most_frequent(shown: Iterable[Estimate], top: int) -> list[int]:
 
 
 def _projected(frequencies: Floats) -> Any:
-    """On the simplex; unknown throughout where one is unknown, whose share the others would get."""
+    """Projected on the simplex; all NaN if one is NaN, whose share the others would get."""
     if not np.isfinite(frequencies).all():
         return np.full(len(frequencies), np.nan)
     return postprocess.project_simplex(frequencies)

@@ -1,4 +1,4 @@
-"""Answers with an ETag: whoever polls gets 304 and no body while nothing has changed.
+"""Answers with an ETag: polls get 304 without a body while nothing changed.
 
 A tag stands for the bytes of one answer: for the content, and for its encoding.
 """
@@ -17,8 +17,8 @@ from loloha.collector.answer import Json
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-# Within one run the numbers of a round tell its counts. After it another store may stand in their
-# place, a backup with as many reports, or another release that writes them in another way.
+# Within one run a round's numbers identify its counts. Later another store (a backup with as many
+# reports) or another release may give other answers.
 _RUN = secrets.token_bytes(8)
 
 
@@ -34,12 +34,12 @@ def tagged_bytes(request: Request, body: bytes) -> Response:
 
 
 def tag_of(*parts: Any) -> str:
-    """A tag of everything that an answer of this run depends on."""
+    """A tag of all that an answer depends on, in this run."""
     return _tag(repr((_RUN, parts)).encode())
 
 
 def not_modified(request: Request, tag: str) -> Response | None:
-    """304 if the client has what the tag stands for, else None."""
+    """Answer 304 if the client has this tag, else None."""
     known = request.headers.get("if-none-match", "")
     if tag in (tag_.strip().removeprefix("W/") for tag_ in known.split(",")):
         return with_tag(Response(status_code=304), tag)
@@ -48,7 +48,7 @@ def not_modified(request: Request, tag: str) -> Response | None:
 
 def with_tag(response: Response, tag: str) -> Response:
     """Add the tag to an answer."""
-    # The browser may keep it, but has to ask each time whether it still holds.
+    # The browser may cache it, but must revalidate each time.
     response.headers.update({"ETag": tag, "Cache-Control": "no-cache"})
     return response
 

@@ -21,7 +21,7 @@ ROW_BYTES = 24
 _SMALLEST = 1 << 10
 _MOST_KEYS = 16
 MOST_PROBES = 256
-"""With half of the slots free, one row of 10^21 lies as far away by chance."""
+"""With half of the slots free, one row of 10^21 is displaced as far by chance."""
 
 
 class Seen(IntEnum):
@@ -62,7 +62,7 @@ class Guard:
         return seen
 
     def add(self, reporters: Array, digests: Array) -> None:
-        """Remember n reporters, none of them known, all different."""
+        """Add n new, distinct reporters."""
         n = len(reporters)
         self._reserve(self._n + n)
         rows = np.arange(self._n, self._n + n)
@@ -75,7 +75,7 @@ class Guard:
         """Row of each name, -1 if there is none."""
         places = np.full(len(names), -1, dtype=np.int64)
         slots, waiting = self._slot(names), np.arange(len(names))
-        # No row lies further from its slot than `_place` let it.
+        # No row is further from its slot than `_place` allows.
         for _ in range(MOST_PROBES):
             if not waiting.size:
                 break
@@ -101,14 +101,14 @@ class Guard:
             if not rows.size:
                 return True
             free = self._slots[slots] < 0
-            # Of several rows that want one slot the last gets it, the others go on.
+            # Of several rows for one slot the last gets it, the others probe on.
             self._slots[slots[free]] = rows[free]
             homeless = self._slots[slots] != rows
             rows, slots = rows[homeless], (slots[homeless] + 1) & (len(self._slots) - 1)
         return not rows.size
 
     def _slot(self, names: Array) -> Ints:
-        """Multilinear hashing of the four 32-bit words: any two names meet with chance 1/slots."""
+        """Multilinear hashing of the four 32-bit words: names collide with probability 1/slots."""
         low = np.uint64(0xFFFFFFFF)
         high = np.uint64(32)
         mixed = (names & low) * self._key[:2] + (names >> high) * self._key[2:4]
@@ -121,7 +121,7 @@ class Guard:
         if n <= len(self._digests):
             return
         capacity = 1 << (n - 1).bit_length()
-        # What is beyond the rows so far is written before it is read.
+        # Memory beyond the rows is written before it is read.
         self._names = np.resize(self._names, (capacity, 2))
         self._digests = np.resize(self._digests, capacity)
         self._slots = np.full(2 * capacity, -1, dtype=np.int64)
@@ -129,7 +129,7 @@ class Guard:
 
 
 def _new_key() -> Any:
-    """Five secret words: who picks pseudonyms cannot pick them to meet in one slot."""
+    """Five secret words, so that nobody can choose pseudonyms that collide."""
     return np.frombuffer(secrets.token_bytes(40), dtype=np.uint64)
 
 
@@ -159,7 +159,7 @@ def _bytes(column: Any) -> Any:
 
 def pack(reporters: Array, digests: Array) -> bytes:
     """The rows as bytes, in ascending order of the reporter."""
-    # Within one commit the order of arrival is lost; which commit a row came with is not.
+    # The order of arrival within one commit is lost; the commit of a row is not.
     order = np.argsort(reporters)
     rows = np.empty((len(order), ROW_BYTES), dtype=np.uint8)
     rows[:, :16] = _bytes(reporters[order])

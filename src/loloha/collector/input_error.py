@@ -1,4 +1,4 @@
-"""Errors of pydantic about an input, in the words of this project's errors."""
+"""pydantic's errors about input, in this project's form."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def explained(wrong: Mapping[str, Any]) -> str:
     message = wrong["msg"].removeprefix("Value error, ").replace("Input should", "must", 1)
     message = _WORDS.get(wrong["type"], message)
     *outer, name = wrong["loc"] or ("settings",)
-    # Of an element of a list, which has a number alone.
+    # For an element of a list, which has an index only.
     name = f"{outer[-1]}[{name}]" if outer and isinstance(name, int) else name
-    # Of several fields together the message names them.
+    # For several fields together the message names them.
     return f"{name} {message}" if message.startswith("must ") else f"{name}: {message}"

@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     from loloha.collector.stored_campaign import StoredCampaign
 
 Wanted = Literal["open", "paused", "closed", "archived", "deleted"]
-"""What a campaign can be made."""
+"""States that can be ordered."""
 State = Literal[Wanted, "deleting"]
 STATES: tuple[State, ...] = get_args(State)
 LISTED: tuple[State, ...] = ("open", "paused", "closed")
-"""Others are shown to who asks for them by name."""
+"""Other states are shown by address only."""
 GONE: tuple[State, ...] = ("deleting", "deleted")
-"""Nothing of what was counted is shown, or counted again: it is going, or gone."""
+"""The counts are deleted or being deleted, and are not shown."""
 ENDED: tuple[State, ...] = ("closed", "archived", *GONE)
 """No round takes reports any more."""
 _FOLLOWS: dict[Wanted, tuple[State, ...]] = {
@@ -26,7 +26,7 @@ _FOLLOWS: dict[Wanted, tuple[State, ...]] = {
     "archived": ("closed",),
     "deleted": ("closed", "archived", "deleting"),
 }
-"""After which states each may come."""
+"""The states that may precede each."""
 MEANS: dict[Wanted, str] = {
     "open": "It takes reports again, of the rounds that are open then. What was dropped stays so.",
     "paused": (
@@ -43,7 +43,7 @@ MEANS: dict[Wanted, str] = {
         "devices are told that it has ended; so do a log of its reports, and backups of the store."
     ),
 }
-"""What becomes of a campaign in each, as whoever orders it is told before."""
+"""The consequences of each state, shown before it is ordered."""
 
 
 class Life(NamedTuple):
@@ -51,10 +51,10 @@ class Life(NamedTuple):
 
     state: State = "open"
     first_open: int = 0
-    """Rounds below it are closed for ever, wherever the clock goes back to."""
+    """Rounds below it are closed for ever, even if the clock goes back."""
 
     def at(self, stored: StoredCampaign, now: float) -> Life:
-        """The same at a moment: from its end date on a campaign is closed, whatever it was."""
+        """The state at a moment: after its end date a campaign is closed."""
         has_ended = self.state not in ENDED and stored.campaign.schedule.has_ended(now)
         return self._replace(state="closed") if has_ended else self
 
@@ -75,7 +75,7 @@ def following(state: State) -> list[Wanted]:
 
 
 NEW = Life()
-"""That of a campaign of which the store has noted nothing yet."""
+"""The state of a new campaign."""
 
 
 def require_next(state: State, wanted: Wanted) -> None:

@@ -1,4 +1,4 @@
-"""Lines of the log, as text or JSON. No network address is in any of them, whoever wrote it."""
+"""Lines of the log, as text or JSON, without any network address."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def set_up(form: str, level: str) -> None:
 
 
 def without_addresses(text: str) -> str:
-    """A text in which network addresses are masked: those of devices come in errors of others."""
+    """A text with network addresses masked: libraries' errors can hold those of devices."""
     return _CANDIDATE.sub(_masked, text)
 
 
 def _masked(match: re.Match[str]) -> str:
     text = match.group()
-    # A port, or what ends a sentence, may follow.
+    # A port or punctuation may follow.
     for bare in (text, text.rstrip(".:"), text.partition(":")[0], text.rpartition(":")[0]):
         with suppress(ValueError):
             ip_address(bare)

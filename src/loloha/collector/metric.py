@@ -25,12 +25,12 @@ MOST_CAMPAIGNS = 200
 OTHERS = "others"
 OUTCOMES = ("accepted", "duplicate", *map(str, REASONS))
 _STOPPED = ("paused", "ended")
-"""Reports of a campaign that takes none are not looked at any further."""
+"""Outcome codes of campaigns that take no reports."""
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)
 
 
 class Requests(Collector):
-    """Answered requests, and how long each took: counted in one place, shown when asked for.
+    """Number and duration of answered requests.
 
     The counters of the library lock for each number.
     """
@@ -139,7 +139,7 @@ class Metrics:
         self._of(fingerprint, campaign).inc(size)
 
     def count_opt_out(self, fingerprint: str) -> None:
-        """Add a user who wants no part."""
+        """Add a user who declined."""
         self.opt_outs.labels(fingerprint if fingerprint in self._glances else OTHERS).inc()
 
     def _of(self, fingerprint: str, outcome: str) -> Counter:
@@ -167,7 +167,7 @@ class Metrics:
                     self.newest.labels(sample.fingerprint).set(sample.newest_report)
                 self.opt_outs.labels(sample.fingerprint)
                 for outcome in OUTCOMES + _STOPPED:
-                    # From 0 on: a rate knows a first report only by the number before it.
+                    # Start at 0: a rate needs a sample before the first report.
                     self.of_campaign.labels(sample.fingerprint, outcome)
 
     def text(self) -> bytes:

@@ -1,4 +1,4 @@
-"""Around all routes: who is let in, headers, bounds of answers, counts and the log."""
+"""Middleware around all routes: admission, headers, bounds of answers, metrics and the log."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Share = Callable[["ASGIApp"], "ASGIApp"]
 
 
 class Entrance:
-    """Around all routes: lets requests in, hands them to what answers them, sends the answers.
+    """Admits requests, passes them to their handlers, sends the answers.
 
     Each is counted and logged with its declared route: a path could hold anything. A fault is
     answered without a trace.
@@ -119,7 +119,7 @@ class Entrance:
 
 
 def take_off(root: str, scope: Scope) -> None:
-    """Take the path off under which a proxy shows the collector, where it is there."""
+    """Remove the proxy's path prefix, if present."""
     for name, prefix in (("path", root), ("raw_path", root.encode())):
         path = scope.get(name)
         if path is not None and path.startswith(prefix) and path[len(prefix) :][:1] in ("/", b"/"):

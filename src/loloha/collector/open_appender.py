@@ -25,7 +25,7 @@ from loloha.collector.upkeep import cause_of
 from loloha.errors import StoreError
 
 WRITERS = 8
-"""Segments of one commit, each of another round or campaign, that are written at a time."""
+"""Segments of one commit that are written at a time, each of another round or campaign."""
 
 
 class Appender:
@@ -41,11 +41,11 @@ class Appender:
         self._pool = ThreadPoolExecutor(WRITERS, "appender")
 
     def prepare(self) -> None:
-        """See that the log can be written."""
+        """Check that the log can be written."""
         self._log.prepare()
 
     def probe(self) -> None:
-        """The same, while it is in use."""
+        """Check the same while it is in use."""
         try:
             self._log.probe()
         except OSError as error:
@@ -73,7 +73,7 @@ class Appender:
 
 
 def _refused(error: OSError) -> StoreError:
-    """Whoever sends reports reads it: the address stays out."""
+    """Senders of reports can read it, so it shows no address."""
     return StoreError(f"log of reports must take segments, it does not: {cause_of(error)}")
 
 
@@ -113,7 +113,7 @@ class OpenAppender:
         self.committer.start()
 
     def must_log(self) -> None:
-        """The committer says whether the log takes reports."""
+        """The committer reports failures of the log."""
 
     def close(self) -> None:
         """Write what waits, then close the store."""

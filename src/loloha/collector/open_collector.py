@@ -24,7 +24,7 @@ from loloha.collector.upkeep import Upkeep
 from loloha.errors import StoreError
 
 SECONDS_OF_LIVES = 1.0
-"""So often a collector reads which campaigns another has paused or ended."""
+"""Seconds between reads of which campaigns another collector has paused or ended."""
 _log = logging.getLogger(__name__)
 _SECONDS_A_TURN = 1.0
 SECONDS_TO_DROP = 3600.0
@@ -79,7 +79,7 @@ class OpenCollector:
             if settings.accept_clock:
                 seen = min(seen, int(timekeeper.now()))
                 store.see(seen, even_earlier=True)
-            # Where another leads it may keep them.
+            # Another leading collector may still log them.
             if archive is None and store.leads() and (dropped := LogQueue(store).drop()):
                 _log.warning(
                     "reports of %d commits waited for a log that was switched off: deleted",
@@ -87,10 +87,10 @@ class OpenCollector:
                 )
             if not settings.estimates_view and store.leads():
                 EstimateRows(store).clear()
-            # Who asks first sees every campaign.
+            # Metrics have every campaign from the start.
             self.look_over(clock())
         except BaseException:
-            # Nothing was counted here yet: whoever wrote before may go on.
+            # Nothing was counted here yet: the previous writer may go on.
             with suppress(StoreError):
                 store.give_back()
             store.close()
@@ -132,7 +132,7 @@ class OpenCollector:
         self.committer.stop()
         for upkeep in self._upkeeps:
             upkeep.stop()
-        # Where it fails the next one is warned of us, in vain.
+        # If it fails, the next start warns needlessly.
         with suppress(StoreError):
             self.store.leave()
         self.store.close()
@@ -157,7 +157,7 @@ class OpenCollector:
 
     def _delete_some(self, now: float, until: float) -> bool:
         deletion = Deletion(self.store)
-        # A clock that was wrong at the start may be set right before anything is gone.
+        # A wrong clock may be corrected before anything is deleted.
         self._dropped = min(now, self._dropped or now)
         if deletion.finish(until):
             return True
@@ -170,7 +170,7 @@ class OpenCollector:
 
 
 def report_archive(settings: Settings) -> Any:
-    """The log of reports of a collector, None if it keeps none."""
+    """The log of reports of a collector, if any."""
     if settings.keep_reports is None:
         return None
     from loloha.collector.report_archive import ReportArchive
@@ -179,7 +179,7 @@ def report_archive(settings: Settings) -> Any:
 
 
 def _warn_of_another(store: Store, now: float, seen: int) -> None:
-    """Tell of a collector that used the store a moment ago and may run still, or long ago."""
+    """Warn if the store was used a moment ago, by a collector that may still run, or long ago."""
     ago = int(now) - seen
     if seen and ago > MOST_JUMP:
         _log.warning(

@@ -1,4 +1,4 @@
-"""Descriptions of bodies and answers for the OpenAPI document."""
+"""Bodies and answers in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHAPES = (
     result_shape.RoundsDocument, result_shape.EstimatesDocument, result_shape.SeriesDocument,
     result_shape.SmoothedDocument, result_shape.Alarms, result_shape.Privacy, shape.Health,
 )  # fmt: skip
-"""Every document that the collector takes or answers."""
+"""All documents of requests and answers."""
 WRITES = (400, 403, 408, 413, 415)
 """The errors that any request that writes can be answered, before its route reads it or not."""
 

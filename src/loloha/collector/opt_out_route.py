@@ -11,7 +11,7 @@ from loloha.collector.query import known_parameters
 from loloha.collector.stored_campaign import StoredCampaign
 
 COST = 10
-"""Requests that one counts as: it is a commit of its own, and nobody proves who they are."""
+"""Requests that one counts as: it is a commit of its own, by anybody."""
 
 
 def routes(context: Context) -> APIRouter:

@@ -21,7 +21,7 @@ from loloha.collector.smoothed_cache import MOST_CELLS, rounds_together
 from loloha.collector.store.alarms import AlarmStore
 from loloha.errors import ParameterError
 
-# Beside reading the estimates: cells whose filter takes as long as a number of an answer.
+# Cells of the filter that cost as much as one number of an answer.
 _FILTERED = 4
 
 
@@ -90,7 +90,7 @@ def routes(context: Context) -> APIRouter:
                 try:
                     rules.append(describe(alarm.rule(stored.campaign)))
                 except ParameterError:
-                    # The log says why this rule is not one of this campaign.
+                    # The log says why the rule does not apply to this campaign.
                     continue
         bodies = await context.read(lambda: AlarmStore(context.store).newest(stored.id))
         events = [msgspec.json.decode(body, type=result_shape.AlarmEvent) for body in bodies]

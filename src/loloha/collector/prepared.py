@@ -14,7 +14,7 @@ Result = TypeVar("Result")
 
 
 class Recent(Generic[Item]):
-    """Items by name; the least recently used go when all are larger than ``most``, one stays.
+    """An LRU cache by name, bounded by total size; the newest item always stays.
 
     Threads may use it together.
     """
@@ -30,7 +30,7 @@ class Recent(Generic[Item]):
         return name in self._items
 
     def get(self, name: Hashable) -> Item | None:
-        """The item of a name, which is used hereby."""
+        """The item of a name, marked as used."""
         with self._lock:
             if name in self._items:
                 self._items.move_to_end(name)
@@ -51,7 +51,7 @@ class Recent(Generic[Item]):
 
 
 class Once:
-    """Work that is under way is waited for, not begun again."""
+    """Shares running work among those who wait for it."""
 
     def __init__(self) -> None:
         self._running: dict[Hashable, asyncio.Future[Any]] = {}
@@ -59,12 +59,11 @@ class Once:
     async def of(self, name: Hashable, work: Callable[[], Awaitable[Result]]) -> Result:
         """The result of work of this name; raises what it raises."""
         running = self._running.get(name)
-        # What is done is told of in the loop's next turn: who waits for it instead waits for
-        # nothing, and in a loop of their own for ever.
+        # A finished task is removed only in the loop's next turn: do not wait for it.
         if running is None or running.done():
             running = self._running[name] = asyncio.ensure_future(work())
             running.add_done_callback(lambda done: self._end(name, done))
-        # Who hangs up cancels no work that others wait for.
+        # A disconnecting client cancels no work that others wait for.
         result: Result = await asyncio.shield(running)
         return result
 
@@ -72,12 +71,12 @@ class Once:
         if self._running.get(name) is done:
             del self._running[name]
         if not done.cancelled():
-            # Taken note of, also where everybody who waited has hung up.
+            # Retrieve the exception even if all waiting clients have disconnected.
             done.exception()
 
 
 class Look:
-    """A look at what others change, begun after who waits for it has asked."""
+    """A refresh of shared state that begins after the request for it."""
 
     def __init__(self, look: Callable[[], Awaitable[Any]]) -> None:
         self._look = look
@@ -90,7 +89,7 @@ class Look:
         return asyncio.get_running_loop().time() - self._began
 
     async def again(self, pause: float = 0.0) -> None:
-        """Wait for one that begins from now on, however many ask, and so long after the last."""
+        """Wait for a refresh begun from now on, ``pause`` after the last; requests share it."""
         asked = asyncio.get_running_loop().time()
         while self._began < asked:
             await self._once.of("look", lambda: self._begin(pause))
@@ -103,14 +102,14 @@ class Look:
 
 
 class Prepared:
-    """Bodies of answers that never change, up to ``most`` bytes."""
+    """A cache of immutable answers, up to ``most`` bytes."""
 
     def __init__(self, most: int) -> None:
         self._bodies: Recent[bytes] = Recent(most, len)
         self._once = Once()
 
     async def of(self, name: Hashable, make: Callable[[], Awaitable[bytes]]) -> bytes:
-        """The body of a name, made by who asks first."""
+        """The body of a name, made at the first request."""
         body = self._bodies.get(name)
         if body is None:
             body = self._bodies.put(name, await self._once.of(name, make))

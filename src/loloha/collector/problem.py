@@ -17,7 +17,7 @@ from loloha.wire import Refusal
 
 MEDIA_TYPE = "application/problem+json"
 TYPE = "urn:loloha:problem:"
-"""How the type of each problem begins that this service, and no gateway before it, answers."""
+"""Prefix of the type of this service's problems, which no gateway's have."""
 
 TITLES = {
     400: "The request cannot be read",
@@ -50,7 +50,7 @@ LOG_SECONDS = 60.0
 _MOST_LOGGED = 100
 _logged: dict[str, float] = {}
 _log = logging.getLogger(__name__)
-# Whatever is quoted in it: an error is no echo.
+# Bounded: an error must not echo input.
 _LONGEST_DETAIL = 1000
 
 
@@ -72,7 +72,7 @@ class Problem(HTTPException):
 
 
 def refused(reason: Refusal, whose: dict[str, str]) -> Problem:
-    """The answer to a single report that is refused, and whose it was, where that could be read."""
+    """The answer to a single refused report, with its reporter if readable."""
     status = STATUS_OF.get(reason, 422)
     headers = {"Retry-After": str(RETRY_SECONDS)} if reason is Refusal.EARLY else None
     extra = {"reason": str(reason), **whose}
@@ -80,15 +80,15 @@ def refused(reason: Refusal, whose: dict[str, str]) -> Problem:
 
 
 def ended(state: State, whose: dict[str, str]) -> Problem:
-    """The answer to reports of a campaign that takes none, for now or for ever."""
-    # A device that knows no more than 0.2 takes it for a round that is closed, and drops them.
+    """The answer to reports of a paused or ended campaign."""
+    # Devices of 0.2 treat it as a closed round, and drop them.
     extra = {"reason": str(Refusal.LATE), "campaign": "ended" if state in ENDED else "paused"}
     detail = f"campaign is {extra['campaign']}, it takes no reports; drop them, and send no more"
     return Problem(410, detail, kind=Refusal.LATE, extra=extra | whose)
 
 
 def unavailable(detail: str) -> Problem:
-    """The answer while the store cannot be written: come back. Each cause is logged, seldom."""
+    """The answer while the store cannot be written: retry later. Each cause is logged, rarely."""
     now = monotonic()
     if now - _logged.get(detail, -math.inf) >= LOG_SECONDS:
         if len(_logged) > _MOST_LOGGED:

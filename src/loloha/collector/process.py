@@ -1,4 +1,4 @@
-"""A process of its own for heavy work: whoever answers keeps interpreter, memory and processor.
+"""A separate process for heavy work, so that answering is not delayed.
 
 The system does what no thread can: it lets small requests go first, and takes all memory back.
 """
@@ -26,12 +26,12 @@ Result = TypeVar("Result")
 Given = ParamSpec("Given")
 
 MOST_SECONDS = 120.0
-"""Work that takes longer is given up: nothing that is asked for should."""
+"""Time-out of work, above any legitimate request."""
 
 _PROTOCOL = 5
 _KINDNESS = 5
-# For the C library of GNU, and Arrow on it: large arrays go back to the system as soon as they are
-# done with, and threads share what is left.
+# For glibc, and Arrow on it: large arrays return to the system when freed, and threads share an
+# arena.
 _MEMORY = {
     "MALLOC_ARENA_MAX": "1",
     "MALLOC_MMAP_THRESHOLD_": "524288",
@@ -39,8 +39,8 @@ _MEMORY = {
     "ARROW_DEFAULT_MEMORY_POOL": "system",
 }
 MOST_MEMORY = 192 << 20
-"""Bytes that a process may have held and go on: what is left behind must not add up."""
-# Nothing of the folder that the collector happens to run in is imported.
+"""Peak bytes after which a process is replaced, so that leaks do not add up."""
+# Do not import from the working directory.
 _MAIN = (
     "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer); "
     "from loloha.collector.process import serve; serve()"
@@ -48,7 +48,7 @@ _MAIN = (
 
 
 class Parts(NamedTuple):
-    """What work tells, and bytes of an answer: never whole in memory where they are made."""
+    """The result of work, and the bytes of an answer in pieces."""
 
     head: Any
     parts: Iterable[bytes]
@@ -61,7 +61,7 @@ class _Running(NamedTuple):
 
 
 class Process:
-    """Does one piece of work at a time, for one store; begins when it is first needed."""
+    """Does one piece of work at a time, for one store; starts on first use."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -80,7 +80,7 @@ class Process:
             self.end()
             raise unavailable("the process of this work ended; try again") from None
         except BaseException:
-            # Half a message may be under way.
+            # A message may be half sent.
             self.end()
             raise
         if memory > MOST_MEMORY:
@@ -133,15 +133,15 @@ class Process:
 
 
 def serve() -> None:
-    """Work until nobody asks any more: the other end of `Process`."""
+    """The worker's loop: the other end of `Process`."""
     from loloha.collector.read_cache import ReadCache
     from loloha.collector.store import Store
 
-    # Whoever started us decides when we end.
+    # The parent decides when to end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(_KINDNESS)
     asked, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    # What prints must not get between the answers.
+    # Prints must not mix with answers.
     os.dup2(2, 1)
     with suppress(EOFError, BrokenPipeError):
         url = pickle.load(asked)
@@ -171,7 +171,7 @@ def _answer(answers: IO[bytes], cache: ReadCache, work: Any, arguments: Any, nam
 
 def _memory() -> int:
     """Most bytes that this process has held at once; 0 where the system does not say."""
-    # Not what `getrusage` says: that begins with what the parent held when this process began.
+    # Not by `getrusage`, which starts from the parent's memory.
     with suppress(OSError, ValueError, IndexError):
         status = Path("/proc/self/status").read_text()
         return int(status.partition("VmHWM:")[2].split()[0]) << 10

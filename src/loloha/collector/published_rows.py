@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 
 class PublishedRows:
-    """The rows of one store; `run` is what a thread of the one that leads does every so often."""
+    """The rows of one store; a thread of the leading collector calls `run` periodically."""
 
     def __init__(self, store: Store, process: Process) -> None:
         self._store = store
@@ -37,7 +37,7 @@ class PublishedRows:
         self._process.end()
 
     def run(self) -> bool:
-        """Write what was published since, and delete what is shown no more."""
+        """Write newly published rows, and delete those no longer shown."""
         there = self._store.fingerprints(states=[state for state in STATES if state not in GONE])
         for fingerprint in self._known.keys() - there:
             del self._known[fingerprint]

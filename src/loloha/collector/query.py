@@ -1,6 +1,6 @@
-"""Query parameters: those that a route knows, each once."""
+"""Query parameters: known ones only, each once."""
 
-# Annotations stay as written: some versions of the framework read those of a class only so.
+# No postponed annotations: some versions of the framework cannot read them.
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _DIGITS = re.compile(r"0|-?[1-9][0-9]{0,18}")
 
 
 def _digits(text: Any) -> Any:
-    # Else "1_0", "00" and " 0" were numbers: several addresses of one thing.
+    # Otherwise "1_0", "00" and " 0" would be numbers: several addresses of one resource.
     if isinstance(text, str) and not _DIGITS.fullmatch(text):
         raise ValueError("must be an integer, in digits without zeros in front")
     return text
@@ -35,7 +35,7 @@ Newest = Annotated[Whole, Query(ge=1, le=1000, description="How many rounds, the
 
 @dataclass
 class RoundsQuery:
-    """What is asked of several rounds together."""
+    """A query about several rounds."""
 
     first: Bound = None
     last: Bound = None
@@ -49,7 +49,7 @@ class RoundsQuery:
 
     @property
     def form(self) -> tuple[Any, ...]:
-        """What the answer depends on beside the rounds."""
+        """Parameters that the answer depends on besides the rounds."""
         return self.value, self.top, self.level, self.format
 
     def require_values(self, bins: int) -> None:
@@ -59,7 +59,7 @@ class RoundsQuery:
 
 
 def known_parameters(request: Request) -> None:
-    """Refuse what the route would ignore: a misspelt bound would show other rounds in silence."""
+    """Refuse unknown parameters: a misspelt bound would silently show other rounds."""
     route = request.scope["route"].dependant
     known = {field.alias for part in (route, *route.dependencies) for field in part.query_params}
     counts = Counter(name for name, _ in request.query_params.multi_items())

@@ -64,7 +64,7 @@ class Job:
 
 
 class UploadSlice(NamedTuple):
-    """What a commit takes of an upload, and where its reports stand in that."""
+    """The part of an upload in one commit, and the places of its reports."""
 
     job: Job
     upload: Upload
@@ -72,7 +72,7 @@ class UploadSlice(NamedTuple):
 
 
 class Taken:
-    """What one commit takes, of bounded work; the first fits whatever it costs."""
+    """The contents of one commit, of bounded work; the first part always fits."""
 
     def __init__(self, capacity: int) -> None:
         self.slices: list[UploadSlice] = []
@@ -97,7 +97,7 @@ class Taken:
 
 
 class Line:
-    """Uploads that wait, by address: each has its turn, however many another has sent.
+    """A fair queue of uploads by address: addresses take turns.
 
     An upload leaves the line with its last piece.
     """
@@ -128,7 +128,7 @@ class Line:
         return None
 
     def pass_turn(self, job: Job) -> None:
-        """It had its turn, and may be gone."""
+        """Move the address to the end of the queue, or drop it if done."""
         if job.address in self._by_address:
             self._by_address.move_to_end(job.address)
 

@@ -18,7 +18,7 @@ _SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400}
 
 
 def parsed(rate: str) -> tuple[int, int]:
-    """How much a rate allows, and in how many seconds; ValueError if it is none."""
+    """Number and seconds of a rate; ValueError if it is malformed."""
     parts = _RATE.fullmatch(rate.strip())
     if parts is None:
         raise ValueError("rate must be a number and a time")
@@ -27,19 +27,19 @@ def parsed(rate: str) -> tuple[int, int]:
 
 
 class RateLimit:
-    """Counts what each address asks for, in memory only: addresses are never written anywhere.
+    """Rate limits by address, in memory only: addresses are never stored.
 
     A window begins with the first request of an address, and is forgotten once it is over.
     """
 
     def __init__(self, rate: str) -> None:
         self._amount, self._seconds = parsed(rate) if rate else (0, 0)
-        # By kind and address: when it ends, and what was asked for in it.
+        # By kind and address: the end of the period, and the amount used.
         self._windows: dict[tuple[str, str], tuple[float, int]] = {}
         self._tidied = monotonic()
 
     def allows(self, scope: Scope, *, kind: str = "", cost: int = 1) -> bool:
-        """Count a request, or what costs as much as several; another kind is counted apart."""
+        """Count a request, or one that costs as much as several; each kind has its own limit."""
         if not self._amount:
             return True
         place, now = (kind, group_of(scope)), monotonic()
@@ -66,7 +66,7 @@ class RateLimit:
 
 
 def too_fast() -> Problem:
-    """The answer to who asks for too much."""
+    """The answer to requests beyond the limit."""
     return Problem(
         429,
         "requests must keep within the rate limit; send batches, ask for less, or wait",
@@ -80,7 +80,7 @@ def group_of(scope: Scope) -> str:
     return _group((scope.get("client") or ("unknown", 0))[0])
 
 
-# In memory only, and no more of them than connections that there may be.
+# In memory only, and bounded by the number of connections.
 @lru_cache(10_000)
 def _group(host: str) -> str:
     try:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from loloha.arrays import Array
 
 PROBE = ".loloha"
-"""Hidden object that a start writes, to see that reports can be."""
+"""Hidden object that a start writes as a test."""
 SECONDS_TO_WRITE = 3600.0
 
 
@@ -42,7 +42,7 @@ class ReportArchive:
     def must_be_ours(self) -> None:
         """Refuse a folder of other things: it would become the owner's alone."""
         if isinstance(self.folder, Address):
-            # Nothing becomes anybody's there, and nobody else's objects are touched.
+            # Addresses have no owner to change, and other objects are not touched.
             return
         readable(self.folder)
         with suppress(OSError):
@@ -62,7 +62,7 @@ class ReportArchive:
             return
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # Nobody but the owner, also where it was there before.
+            # Private to the owner, even if it existed.
             self.folder.chmod(0o700)
             # On a full disk as well: reports wait in the store until there is space.
             with TemporaryFile(dir=self.folder):
@@ -77,7 +77,7 @@ class ReportArchive:
             ) from None
 
     def _prepare_address(self, folder: Address) -> None:
-        """As for a folder of this machine; who may write where is the service's to say."""
+        """As for a local folder; permissions are the service's."""
         try:
             self.probe()
             if folder.mount.kind.renames:
@@ -87,7 +87,7 @@ class ReportArchive:
             raise StoreError(f"{self._setting} must be an address to write to: {error}") from None
 
     def _tidy(self, partials: Iterable[Location]) -> None:
-        """Delete what nobody finishes any more."""
+        """Delete abandoned partial files."""
         for partial in partials:
             with suppress(FileNotFoundError):
                 # Others may be writing; nobody takes so long for one file.
@@ -97,7 +97,7 @@ class ReportArchive:
     def probe(self) -> None:
         """See that reports can be written."""
         if isinstance(self.folder, Address):
-            # It stays: who may write a log need not have the right to delete from it.
+            # It stays: a writer need not have the right to delete.
             (self.folder / PROBE).write_bytes(b"loloha")
         else:
             disk.probe(self.folder)
@@ -120,7 +120,7 @@ class ReportArchive:
 
     def deliver(self, stored: StoredCampaign, round: int, packed: Sequence[bytes]) -> None:
         """Write one file with the reports of ``packed``, durable when this returns."""
-        # They are in the order of their pseudonyms, which are random: not in that of their arrival.
+        # Sorted by random pseudonyms, which hides the order of arrival.
         import pyarrow as pa
 
         form = reportlog.schema(stored.campaign, round=round)

@@ -1,4 +1,4 @@
-"""Estimates of rounds, and series over them, as JSON, CSV and Parquet: the heavy work of reading.
+"""Estimates of rounds, and series over them, as JSON, CSV and Parquet.
 
 Done with what a `ReadCache` holds, in this process or in one of its own.
 """

@@ -22,7 +22,7 @@ from loloha.server.panel import evenness
 
 _MOST_BINS = 1 << 21
 PRIVACY_COSTS = 20
-"""Requests that a statement counts as, for who asks first."""
+"""Requests that the first computation of a statement counts as."""
 _ROUNDS_A_REQUEST = 100
 
 
@@ -169,7 +169,7 @@ def _rounds(
 async def _panels(
     context: Context, stored: StoredCampaign, now: float
 ) -> result_shape.PanelSizes | msgspec.UnsetType:
-    """How even the last panels are; unset where there are none, or too many or too small ones."""
+    """Evenness of the last panels; unset without panels, or with too many or too small ones."""
     schedule = stored.campaign.schedule
     last = context.life_of(stored).last_closed(stored, now)
     if not 1 < schedule.every <= min(last + 1, LONGEST_WINDOW):

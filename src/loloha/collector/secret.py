@@ -38,14 +38,14 @@ def bearer(authorization: str | None) -> str | None:
 
 
 def is_one_of(secret: str | None, hashes: Iterable[bytes]) -> bool:
-    """Whether a key or token has one of the hashes; takes as long whichever it is."""
+    """Whether a key or token has one of the hashes, in constant time."""
     digest = hashed(secret or "")
     same = [hmac.compare_digest(digest, known) for known in hashes]
     return secret is not None and any(same)
 
 
 def ticket(stored: StoredCampaign, key: Key) -> str:
-    """Proof that the collector assigned a key. Users with one key share it: it joins nobody."""
+    """Proof that the collector assigned a key; all users of a key share it."""
     numbers = np.atleast_1d(np.array(key, dtype=np.int64))
     return _ticket(stored, numbers.tobytes()).hex()
 

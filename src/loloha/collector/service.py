@@ -1,4 +1,4 @@
-"""The application: everything that a collector answers over HTTP."""
+"""The ASGI application of a collector."""
 
 from __future__ import annotations
 
@@ -78,10 +78,10 @@ def create_app(
         version=__version__,
         description=DESCRIPTION,
         lifespan=life,
-        # Their pages load scripts from other hosts.
+        # FastAPI's pages would load scripts from other hosts.
         docs_url=None,
         redoc_url=None,
-        # Ours is made once, and says where it stands.
+        # The document is made once, with relative server addresses.
         openapi_url=None,
         redirect_slashes=False,
     )
@@ -101,7 +101,7 @@ def create_app(
 
 
 class Application(FastAPI):
-    """The routes, behind one chain: no request reaches them in any other way.
+    """The routes behind the chain of checks.
 
     Attributes
     ----------
@@ -192,13 +192,13 @@ def _answer_errors_as_problems(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     async def problem(request: Request, error: HTTPException) -> Response:
         if error.status_code == 405:
-            # The framework knows the methods of one route alone, not of all that share the path.
+            # The framework lists the methods of one route only, not of all with this path.
             error.headers = allow(app.router.routes, request.scope)
         return answer_to(error, request.scope["path"])
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
-        # What was sent is not repeated.
+        # Input is not echoed.
         wrong = "; ".join(map(explained, error.errors()[:_MOST_SHOWN]))
         return answer_to(Problem(422, wrong, kind="invalid"), request.scope["path"])
 

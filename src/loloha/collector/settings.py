@@ -40,7 +40,7 @@ from loloha.server.alarm_rule import AlarmRule
 
 SHORTEST_KEY = 16
 _LOOPBACK = frozenset(("127.0.0.1", "localhost", "::1"))
-# Of other commands, and of the tests.
+# Variables of other commands and of tests.
 _OTHER_VARIABLES = frozenset(("LOLOHA_TOKEN", "LOLOHA_TEST_POSTGRES"))
 
 
@@ -220,7 +220,7 @@ class Settings(BaseSettings):
                 f"must have {SHORTEST_KEY} to {LONGEST_SECRET} characters; draw a random one"
             )
         if not (text.isascii() and text.isprintable() and text == text.strip()):
-            # No header could carry it: it would never match.
+            # No header can carry it.
             raise ValueError(
                 "must be visible ASCII characters without a space at either end; remove others"
             )
@@ -258,7 +258,7 @@ class Settings(BaseSettings):
                 if word != "*":
                     ip_network(word)
             except ValueError:
-                # The server would take it for a name that no connection has.
+                # The server would treat it as a literal host.
                 raise ValueError(
                     "must be IP addresses or networks such as 10.0.0.0/8, separated by commas, or "
                     "*; correct them"
@@ -274,7 +274,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        # The file is named by the caller, so it comes in beside the flags but ranks below.
+        # The file is named by a flag but ranks below flags.
         given = init_settings() if isinstance(init_settings, InitSettingsSource) else {}
         file = given.pop("toml_file", None)
         flags = InitSettingsSource(settings_cls, given)
@@ -300,20 +300,20 @@ class Settings(BaseSettings):
                 f"config must be TOML, got other text in {str(file)!r} ({error}); correct it"
             ) from None
         except ValueError as error:
-            # Of the terms, or of JSON in a variable.
+            # From the terms, or JSON in a variable.
             raise ParameterError(f"settings must be valid: {error}") from None
         return settings
 
     @property
     def hosts(self) -> frozenset[str] | None:
-        """Names under which the collector may be asked, None for any."""
+        """Allowed host names, None for any."""
         if self.allowed_hosts:
             return frozenset(host.lower() for host in self.allowed_hosts)
         return _LOOPBACK if self.host in _LOOPBACK else None
 
     @classmethod
     def unknown_variables(cls, names: Iterable[str]) -> list[str]:
-        """Variables that look like settings and are none: perhaps misspelt."""
+        """Unknown variables with the prefix of settings: perhaps misspelt."""
         prefix = cls.model_config["env_prefix"]
         known = {f"{prefix}{name}".upper() for name in cls.model_fields} | _OTHER_VARIABLES
         return sorted(

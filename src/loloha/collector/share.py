@@ -1,4 +1,4 @@
-"""What all requests may hold together, and how much of it those of one address."""
+"""A bound on what all requests hold together, and on the share of one address."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from loloha.collector.problem import unavailable
 
 _PARTS = 4
-"""One address gets this part of it: who takes all that there is leaves the rest to others."""
+"""Largest share of one address."""
 
 
 class Shares:
@@ -23,7 +23,7 @@ class Shares:
 
     @contextmanager
     def hold(self, address: str | None) -> Iterator[Hold]:
-        """Something that may grow, given back at the end; None has no address to be bounded by."""
+        """A growing hold, released at the end; without an address only the total is bounded."""
         hold = Hold(self, address)
         try:
             yield hold
@@ -38,12 +38,12 @@ class Shares:
         self._by_address[address] += n
         mine = self._by_address[address]
         if not mine:
-            # No address is remembered that holds nothing.
+            # Forget addresses that hold nothing.
             del self._by_address[address]
         return mine
 
     def fit(self, address: str | None, n: int) -> bool:
-        """Whether n more may be held at once: alone any, else of all and of the address's part."""
+        """Whether n more fit the total and the address's share; a hold on its own always fits."""
         mine = 0 if address is None else self._by_address[address] + n
         alone = not self.taken
         return alone or (self.taken + n <= self.most and mine <= max(n, self.most // _PARTS))
@@ -67,7 +67,7 @@ class Hold:
         self.size += n
         shares = self._shares
         mine = shares.take(self._address, n)
-        # One hold may be large: an address with several keeps to its part.
+        # One hold may be large; several holds of an address keep to its share.
         if shares.taken > shares.most or mine > max(self.size, shares.most // _PARTS):
             raise unavailable(shares.advice)
 

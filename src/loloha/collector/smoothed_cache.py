@@ -1,4 +1,4 @@
-"""Rounds estimated together, remembered until one of them grows."""
+"""A cache of smoothed series, valid until one of the rounds grows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from loloha.campaign.domain import Scale
 
 MOST_CELLS = 1 << 18
-"""Rounds times values that are estimated together: some 150 bytes each while it lasts."""
+"""Rounds times values that are estimated together, at some 150 bytes each."""
 _MOST_CACHED = 4
 
 
@@ -41,10 +41,10 @@ class Smoothed:
     numbers: Numbers | None
     """Mean and quantiles, where numbers are asked for."""
     of_mean: tuple[Floats, Floats] | None
-    """Where they are, float64[tau, 1] each: the mean of a round by itself, and its innovation."""
+    """For numbers, float64[tau, 1] each: the mean of a round alone, and its innovation."""
 
     def watched(self, rule: AlarmRule) -> tuple[Floats, Floats]:
-        """What each round says by itself of what a rule watches, and its innovations."""
+        """Single-round estimates of what a rule watches, and their innovations."""
         if rule.mean and self.of_mean is not None:
             return self.of_mean
         return self.unbiased, self.innovations
@@ -73,7 +73,7 @@ class SmoothedCache:
             for published in shown
         }
         of_numbers = isinstance(stored.campaign.protocol.encoding, Threshold)
-        # Where bins have few reports each, all of a shown round can be suppressed.
+        # If bins have few reports each, all bins of a shown round can be suppressed.
         if not any(
             estimate and (of_numbers or np.isfinite(estimate.frequencies).any())
             for estimate in single.values()

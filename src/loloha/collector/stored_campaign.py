@@ -28,12 +28,12 @@ _LETTERS_A_NUMBER = 128
 
 
 class Index:
-    """Labels in one text, which is searched at once: as fast as memory is read."""
+    """An index of labels: one text, searched at the speed of memory."""
 
     def __init__(self, labels: Sequence[str]) -> None:
         self._labels = labels
         folded = [label.casefold() for label in labels]
-        # Between two labels stands what is in none.
+        # A separator that no label contains.
         used = set().union(*folded)
         self._mark = next(mark for mark in map(chr, count(1)) if mark not in used)
         self._text = self._mark + self._mark.join([*folded, ""])
@@ -54,7 +54,7 @@ class Index:
         """Labels in which something begins, each once."""
         place = self._text.find(sought)
         while place >= 0:
-            # What begins with a mark begins the label after it.
+            # A match at a separator is the beginning of the next label.
             value = bisect_right(self._starts, max(place + sought.startswith(self._mark), 1)) - 1
             if value >= len(self._labels):
                 return
@@ -116,7 +116,7 @@ class StoredCampaign:
 
     @cached_property
     def report_work(self) -> int:
-        """What it costs to commit one more report in a round that is touched anyway."""
+        """Cost of one more report in a round that is committed anyway."""
         return report_work(self.campaign.protocol.encoding)
 
     @cached_property

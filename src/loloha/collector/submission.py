@@ -43,7 +43,7 @@ class Submission:
 
     @classmethod
     def of(cls, stored: StoredCampaign, batch: Batch) -> Submission:
-        """Check tickets and digest reports: some microseconds a report, not for the event loop."""
+        """Check tickets and digest reports: microseconds per report, so not on the event loop."""
         batch = check_tickets(stored, batch)
         return cls(stored, batch, digest_rows(stored.secret, batch.keys, batch.ys))
 

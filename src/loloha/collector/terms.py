@@ -28,7 +28,7 @@ class Terms:
     minimum_cohort: int = 100
     publish_every: int | None = None
     keep_days: int | None = None
-    """After so many days a closed round is forgotten; None keeps it."""
+    """Days after which a closed round is deleted; None for never."""
 
     def __post_init__(self) -> None:
         advice = "0 tolerates nothing"

@@ -1,4 +1,4 @@
-"""The collector's clock: one that jumps must close no round for good."""
+"""The collector's clock: a jump must not close rounds."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ MOST_JUMP = 3600.0
 """Seconds by which the clock may be set while the collector runs."""
 
 MOST_GAP = 7 * 86_400.0
-"""Seconds between two runs after which somebody must say that the clock is right."""
+"""Seconds between two runs after which the clock must be confirmed."""
 
 _log = logging.getLogger(__name__)
 
 
 class ClockError(StoreError):
-    """The clock cannot be believed: nothing can be counted."""
+    """The clock is not trusted: nothing can be counted."""
 
 
 def steady_seconds() -> float:
-    """Seconds since some moment, which no setting of the clock moves; they pass in sleep, too."""
+    """A monotonic clock that includes sleep."""
     which = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
     return time.clock_gettime(which)
 

@@ -15,7 +15,7 @@ _log = logging.getLogger(__name__)
 
 
 class Upkeep:
-    """Work that is done again and again, and may fail: nothing is lost, it waits in the store."""
+    """Periodic work that may fail: it is retried from the store."""
 
     def __init__(
         self, work: Callable[[], Any], what: str, metrics: Metrics, *, seconds: float = SECONDS
@@ -38,7 +38,7 @@ class Upkeep:
             self.failed = error
             self._metrics.failures.inc()
             if not isinstance(error, StoreError | OSError):
-                # A fault of ours, or a damaged log.
+                # A bug, or a damaged log.
                 _log.exception("no longer on time: %s", self._what)
             elif before is None:
                 _log.warning("no longer on time: %s: %s", self._what, cause_of(error))
@@ -72,6 +72,6 @@ class Upkeep:
 
 
 def cause_of(error: Exception) -> str:
-    """What a failure says of itself, without paths."""
+    """A failure's message, without paths."""
     reason = error.strerror if isinstance(error, OSError) else str(error)
     return reason if reason and isinstance(error, StoreError | OSError) else type(error).__name__

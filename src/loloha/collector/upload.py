@@ -30,19 +30,18 @@ if TYPE_CHECKING:
     from loloha.collector.admission import Quick
     from loloha.collector.body import Admitted
 
-# Bodies of fewer bytes and elements are read faster than another process is asked, whatever they
-# hold: none of them keeps others waiting for more than a few milliseconds.
+# Smaller bodies are decoded here within a few milliseconds, faster than calling another process.
 _SMALL, _FEW = 1 << 15, 100
 # Reports that cost as much as one more request.
 REPORTS_A_REQUEST = 1_000
 SECONDS_TO_COMMIT = 30.0
-"""Then the client is asked to send it again, which is safe: perhaps it will have been counted."""
+"""Seconds after which the client is asked to retry, which is safe."""
 
 _DECODERS = {"application/json": text.messages, "application/x-ndjson": text.lines}
 # What ends an element, and how many of it a report has.
 _ENDS = {"application/json": (b",", text.COMMAS), "application/x-ndjson": (b"\n", 1)}
 
-# A body that is one report; a compressed one is a batch, for all we look.
+# Whether a body is one report; a compressed one counts as a batch.
 _OBJECT = re.compile(rb"[ \t\r\n]*\{")
 
 _PATH = CAMPAIGN + "/reports"
@@ -87,7 +86,7 @@ async def receive_reports(context: Context, admitted: Admitted) -> Response:
 
 
 def answer_alone(receipt: UploadOutcome, reporter: str | UnsetType) -> Response:
-    """The answer to a single report, with its name: a device knows its own from a cached one."""
+    """The answer to a single report, with its reporter, so that devices detect cached answers."""
     if receipt.refused:
         raise refused(receipt.refused[0][1], named(reporter))
     document = shape.ReceiptDocument(receipt.accepted, receipt.duplicates, [], reporter=reporter)
@@ -123,7 +122,7 @@ async def counted(
 
 
 QUICK: dict[str, Quick] = {_PATH: receive_reports}
-"""Past everything that routes and parses other requests: single reports are the bulk of all."""
+"""A fast path for single reports, which are most requests."""
 
 
 def routes(context: Context) -> APIRouter:
@@ -174,13 +173,13 @@ def routes(context: Context) -> APIRouter:
 
 
 class _Named(msgspec.Struct):
-    """What a report calls itself, in its own writing."""
+    """The reporter as a report spells it."""
 
     reporter: str
 
 
 def _reporter(body: bytes) -> str | UnsetType:
-    """What a report calls itself that is too large to be read here whole; unset if nothing."""
+    """The reporter of an oversized report; unset if unreadable."""
     try:
         return msgspec.json.decode(body, type=_Named).reporter
     except (msgspec.MsgspecError, UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""Threads, or processes, for what would hold up the event loop, apart for each kind of work."""
+"""Thread or process pools for each kind of heavy work."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 
 
 class Workers:
-    """A few threads with a short queue: what does not fit is asked to come back."""
+    """A few threads with a short queue; excess work is refused."""
 
     def __init__(self, name: str, threads: int, most: int) -> None:
         self._places = Shares(most, f"{name} must have a free place, none is left; come back")
@@ -26,7 +26,7 @@ class Workers:
     async def run(
         self, work: Callable[..., Result], *arguments: Any, address: str | None = None
     ) -> Result:
-        """Do it in a thread, for an address whose other work does not fill all places."""
+        """Run work in a thread, within the share of its address."""
         with self._places.hold(address) as place:
             place.grow(1)
             try:

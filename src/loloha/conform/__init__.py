@@ -40,12 +40,12 @@ def _read(name: str) -> dict[str, Any]:
 
 
 def missing(protocol: Protocol) -> dict[str, str]:
-    """The parts that the encoding of a protocol does not bring, with what happens instead."""
+    """The parts that a protocol's encoding lacks, with the fallback of each."""
     other = CHANGE if not protocol.longitudinal else FRESH_CHANGE
     asked = [part for part in PARTS.values() if part is not other]
     for part in asked:
         if not part.known:
-            # The package's own encodings have their parts where they are asked for.
+            # The package's own encodings register their parts on import.
             import_module(f"loloha.{part.name.partition(':')[0]}")
     return {
         part.name: f"{part.gives}: {part.otherwise}"

@@ -1,4 +1,4 @@
-"""The cases that a port is asked: documents good and bad, protocols, histories, states."""
+"""Test cases for a port: valid and invalid documents, protocols, histories, states."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BUDGETS: tuple[dict[str, float], ...] = (
     {"eps": 1e-6, "eps_inf": 0.5, "eps_1": 1e-6},
     {"eps": 700.0, "eps_inf": 700.0, "eps_1": 350.0},
     {"eps": 0.1, "eps_inf": 1 / 3, "eps_1": 0.1},
-    # Here the second round of L-GRR asked for would pass eps_1 by rounding.
+    # Parameters at which rounding would make L-GRR's second round pass eps_1.
     {"eps": 7.0, "eps_inf": 7.0, "eps_1": 3.0},
 )
 SIZES: dict[str, tuple[Any, ...]] = {
@@ -34,7 +34,7 @@ SIZES: dict[str, tuple[Any, ...]] = {
     "calibration": ("tight", "published"),
     "target": ("distribution", "mean"),
 }
-# Bits that do not fill their last byte, buckets that hold unequal numbers of values.
+# Bits that do not fill their last byte, buckets of unequal size.
 FEW: dict[str, tuple[Any, ...]] = {
     "k": (11,),
     "g": (3,),
@@ -43,7 +43,7 @@ FEW: dict[str, tuple[Any, ...]] = {
     "memo": ("independent", "joint"),
     "m0": (None, 0.0),
 }
-# Every path of draws is followed, so only small ones will do; of the affine family no key can be.
+# Every path of draws is followed, so only small domains work, and not the affine family.
 SMALL: dict[str, Any] = {"k": 3, "g": 3, "b": 3, "d": 2, "hash": "linear", **BUDGETS[0]}
 
 
@@ -57,7 +57,7 @@ def variants() -> Iterator[Protocol]:
         for values in product(*(sizes[name] for name in tried)):
             try:
                 protocol = cls(**fixed, **dict(zip(tried, values, strict=True)))
-                # Not everywhere can each hash be computed.
+                # Not every port computes every hash.
                 protocol.memo_index(_some_key(protocol), 0)
             except ParameterError:
                 continue
@@ -141,12 +141,12 @@ def moments() -> list[float]:
 
 
 def damageable() -> Protocol:
-    """What the clients of `damaged` states report by: a hash key and symbols."""
+    """The protocol of the clients of `damaged` states."""
     return OLOLOHA(k=3, g=3, eps_inf=2.0, eps_1=1.0)
 
 
 def damaged(state: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """What is wrong, and a state of a client of `damageable` that must be refused."""
+    """A fault, and a state with it that must be refused."""
     yield "a digit of the secret", json.dumps({**state, "secret": "0" * 64})
     yield "another type", json.dumps({**state, "type": "loloha-sender"})
     for name in state:
@@ -198,10 +198,10 @@ def sealed(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def canonical(plain: Any) -> str:
-    """JSON as fingerprints are taken of."""
+    """Canonical JSON, as fingerprinted."""
     return json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def finite(cap: float) -> float | None:
-    """A cap as JSON has it: null where there is none."""
+    """A cap as JSON: null if there is none."""
     return None if math.isinf(cap) else cap

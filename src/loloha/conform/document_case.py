@@ -1,4 +1,4 @@
-"""Documents of campaigns that a port has to read, and those that it has to refuse."""
+"""Documents of campaigns that a port must read, and those that it must refuse."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def good_documents() -> Iterator[Campaign]:
 
 
 def bad_documents() -> Iterator[tuple[str, str]]:
-    """What is wrong, and a document that must be refused, whatever fingerprint it has."""
+    """A fault, and a document with it that must be refused, whatever its fingerprint."""
     good = campaign(OLOLOHA(k=3, eps_inf=2.0, eps_1=1.0, g=2)).to_dict()
     rules = good["protocol"]
     labels = good["labels"]

@@ -28,7 +28,7 @@ Chances = dict[Any, Fraction]
 
 
 _CLOSE = 1e-9
-"""Formulas, in floating point, are this near to what devices realise."""
+"""Tolerance between formulas in floating point and realised numbers."""
 
 
 def must(holds: Any, what: str) -> None:
@@ -47,7 +47,7 @@ def counted(protocol: Protocol, reports: Sequence[Report]) -> Tally:
 def _distribution(
     protocol: Protocol, values: Sequence[int], transcript: Callable[..., Any]
 ) -> Chances:
-    """The distribution of what a new client and its reports of these values, one a round, show."""
+    """The joint distribution of a new client's state and its reports of these values."""
 
     def run(rng: Rng) -> Any:
         client = protocol.client(rng=rng)
@@ -57,7 +57,7 @@ def _distribution(
 
 
 def _reports(protocol: Protocol, *values: int) -> Chances:
-    """The distribution of what a new client sends for these values."""
+    """The distribution of a new client's messages for these values."""
     return _distribution(
         protocol, values, lambda _, sent: tuple((report.key, report.y) for report in sent)
     )

@@ -18,7 +18,7 @@ from loloha.rng import Rng, SimulationRng
 from loloha.wire.message import encode
 
 FEWEST = 3
-"""A state is as long as its domain is wide; what moves one moves all."""
+"""Largest domain of moved states, whose length grows with it."""
 
 
 class _Noted(Rng):
@@ -38,7 +38,7 @@ class _Noted(Rng):
 
 
 def histories(port: Port) -> Iterator[Difference]:
-    """Given the same draws, a client asks for the same ones, and sends the same messages."""
+    """With equal draws, a client requests the same draws and sends the same messages."""
     yield from _forgotten(port)
     yield from _limited(port)
     yield from _panels(port)
@@ -50,7 +50,7 @@ def histories(port: Port) -> Iterator[Difference]:
 
 
 def _forgotten(port: Port) -> Iterator[Difference]:
-    """Rounds that are no longer remembered, values and rounds out of range."""
+    """Forgotten rounds, and values and rounds out of range."""
     campaign = case.campaign(LGRR(k=4, eps_inf=2.0, eps_1=1.0))
     many = [(round, round % 4) for round in range(3, STORED_ROUNDS + 9)]
     yield "older rounds", _one_history(port, campaign, [*many, (8, 0), (9, 1), (2, 0), (200, 1)], 1)
@@ -74,7 +74,7 @@ def _panels(port: Port) -> Iterator[Difference]:
 
 
 def _limited(port: Port) -> Iterator[Difference]:
-    """A limit covers the cap at enrolment, or ends a one-round rule; it never refuses a value."""
+    """A limit covers the cap at enrolment, or ends a one-round protocol, whatever the values."""
     history = [(0, 0), (1, 1), (2, 2), (3, 3), (4, 1), (5, 4), (6, 0)]
     campaign = case.campaign(LGRR(k=5, eps_inf=0.1, eps_1=0.05))
     for limit in (0.1, 0.3, 0.4999, 0, -1, "0.5", True):
@@ -121,7 +121,7 @@ def _asked(
     state: Any = None,
     limit: Any = None,
 ) -> dict[str, Any]:
-    """What a port answers to a history that goes on from a state, or begins."""
+    """A port's answer to a history, from a state or from the beginning."""
     document = case.text(campaign)
     return port.ask(
         "reports", rng=rng, document=document, reports=history, state=state, limit=limit
@@ -151,7 +151,7 @@ def _one_history(
 
 
 def _same_length(messages: list[str], history: list[tuple[Any, Any]]) -> str | None:
-    """The length of a message tells nothing: not the value, not the history."""
+    """Message length is independent of value and history."""
     digits = [
         len(text) - len(str(round))
         for (round, _), text in zip(history, messages, strict=True)
@@ -172,7 +172,7 @@ def _sent(client: Client, campaign: Campaign, round: Any, value: Any) -> Any:
 
 
 def _readable(message: Any) -> Any:
-    """The members of a message without its reporter, whose secret is the port's own."""
+    """The members of a message without its reporter, which depends on the port's secret."""
     plain = _data(message)
     if not isinstance(plain, dict):
         return message
@@ -180,7 +180,7 @@ def _readable(message: Any) -> Any:
 
 
 def _data(message: Any) -> Any:
-    """What a message says, in whatever order of members."""
+    """The members of a message, in any order."""
     try:
         return json.loads(message)
     except (ValueError, TypeError):
@@ -191,7 +191,7 @@ def _data(message: Any) -> Any:
 
 
 def states(port: Port) -> Iterator[Difference]:
-    """A state moves between the languages, with its reporters; a damaged one is refused."""
+    """States move between languages, with their reporters; damaged ones are refused."""
     for seed, protocol in enumerate(variant for variant in case.variants() if variant.k == FEWEST):
         yield f"from the port: {protocol!r}", _from_port(port, protocol, seed)
         yield f"to the port: {protocol!r}", _to_port(port, protocol, seed)
@@ -269,7 +269,7 @@ def _client(answer: dict[str, Any], protocol: Protocol) -> Client | None:
 
 
 def distributions(port: Port) -> Iterator[Difference]:
-    """Over every outcome of every draw, the port's reports have exactly our distribution."""
+    """Enumerated over all draws, the port's reports have exactly our distribution."""
     for protocol, history in case.short_histories():
         campaign = case.campaign(protocol)
         theirs = exact_distribution(partial(_theirs, port, campaign, history))

@@ -1,4 +1,4 @@
-"""Laws that every protocol obeys, for whoever writes one of their own.
+"""Laws that every protocol must obey, for authors of protocols.
 
 Each is a function of a protocol that raises `LawError` where it is broken. Those in `EXACT` follow
 every path of a client's draws, so they want a small one: three values, a key out of a few. They
@@ -88,7 +88,7 @@ def walk(protocol: Protocol) -> Iterator[tuple[Client, int, Report]]:
 
 
 def reports_look_alike(protocol: Protocol) -> None:
-    """Neither size nor shape of a report or its message tells the value or the history."""
+    """Size and shape of reports and messages are independent of value and history."""
     encoding = protocol.encoding
     campaign = case.campaign(protocol)
     shapes, sizes = set(), set()
@@ -106,7 +106,7 @@ def reports_look_alike(protocol: Protocol) -> None:
 
 
 def memo_and_key_stay(protocol: Protocol) -> None:
-    """Nor does a key; and `loss` grows with the memo alone, up to `cap`."""
+    """A key is permanent; `loss` grows with the memo alone, up to `cap`."""
     if not protocol.longitudinal:
         return
     known: dict[int, Any] = {}
@@ -143,7 +143,7 @@ def a_round_is_answered_once(protocol: Protocol) -> None:
 
 
 def who_reports_does_not_depend_on_values(protocol: Protocol) -> None:
-    """Nor who may be reset: under every limit, in every history, and within the limit."""
+    """Resets do not depend on values: under every limit, in every history, and within the limit."""
     cells = protocol.encoding.memo_cells if protocol.longitudinal else 3
     steps = [protocol.spent(answers) for answers in range(1, min(cells, 3) + 1)]
     most = [protocol.cap] if protocol.longitudinal else []
@@ -180,7 +180,7 @@ def _who_reports(
 
 
 def a_restored_client_goes_on_identically(protocol: Protocol) -> None:
-    """Given the same draws, as if it had never been stored."""
+    """With equal draws, a restored client continues as if never stored."""
     rng = SimulationRng(8)
     client = protocol.client(rng=rng, limit=1e6)
     for round in range(5):

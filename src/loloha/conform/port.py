@@ -1,4 +1,4 @@
-"""A port that runs as a command: questions go in and answers come out, one JSON object a line."""
+"""A port that runs as a command: questions and answers are JSON objects, one per line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from loloha.errors import LolohaError
 from loloha.rng import Rng
 
 Difference = tuple[str, str | None]
-"""What was checked, and how the port differs; None where it does not."""
+"""A check, and how the port differs; None if it does not."""
 LONGEST_LINE = 1 << 22
 LOOK_EVERY = 0.2
 
@@ -28,7 +28,7 @@ def differs(got: Any, wanted: Any, answer: Any = None) -> str | None:
 
 
 def is_off(got: Any, wanted: float | None) -> str | None:
-    """How a loss differs by more than logarithms do between languages; None if it does not."""
+    """How a loss differs by more than rounding between languages; None if it does not."""
     if wanted is None or not isinstance(got, (int, float)):
         return differs(got, wanted)
     if math.isclose(got, wanted, rel_tol=1e-12):
@@ -42,7 +42,7 @@ def _short(plain: Any) -> str:
 
 
 class PortError(LolohaError):
-    """The command does not speak as the kit does: it ended, is silent, or talks nonsense."""
+    """The command breaks the protocol: it ended, is silent, or sends invalid answers."""
 
 
 class Port:
@@ -66,7 +66,7 @@ class Port:
         return answer
 
     def lines(self, asked: Sequence[str]) -> list[str]:
-        """Write plain lines, and read as many: what is no JSON, after the question for it."""
+        """Write plain lines, and read as many: the audit's format, after its question."""
         self._write("\n".join(asked))
         return [self._line().rstrip("\n") for _ in asked]
 
@@ -82,7 +82,7 @@ class Port:
                 to.write(text + "\n")
                 to.flush()
         except OSError:
-            # Why it ended is told by what cannot be heard.
+            # The next read reports why it ended.
             return
 
     def _hear(self) -> dict[str, Any]:
@@ -109,7 +109,7 @@ class Port:
         return line
 
     def _watch(self) -> None:
-        """End a process that is silent for too long: who waits for its line hears of its end."""
+        """Kill a silent process, which ends the wait for its line."""
         while not self._is_over.wait(LOOK_EVERY):
             since = self._silent_since
             if since is not None and monotonic() - since > self._patience:

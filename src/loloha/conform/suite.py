@@ -1,4 +1,4 @@
-"""The checks of a port: the same questions to it and to this library, and the differences."""
+"""The checks of a port: it and this library answer the same questions."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from loloha.rng import Rng
 
 USERS = 400
 CONFIDENCE = 1 - 1e-10
-"""That a port which conforms is not accused, of each quantity of each protocol."""
+"""Probability that a conforming port passes, for each quantity of each protocol."""
 _TOGETHER = 50
-"""Users whose lines, of at most 18 rounds each, are under way: a pipe holds them."""
+"""Users asked ahead, with at most 18 rounds each: a pipe holds their lines."""
 
 
 class _PortDevice:
@@ -56,7 +56,7 @@ class _PortDevice:
 
 
 def draws(port: Port) -> Iterator[Difference]:
-    """A port's own draws reveal no more than they may; reports have their exact distribution."""
+    """A port's own draws pass the audit; its reports have their exact distribution."""
     for protocol in case.small():
         document = case.text(case.campaign(protocol))
         if (answer := port.ask("audit", document=document)) != {}:
@@ -117,7 +117,7 @@ def documents(port: Port) -> Iterator[Difference]:
 
 
 def thresholds(port: Port) -> Iterator[Difference]:
-    """Every protocol draws with the same integers, and has the same cap."""
+    """Every protocol has the same thresholds and the same cap."""
     for protocol in case.variants():
         answer = port.ask("document", document=case.text(case.campaign(protocol)))
         channels = (protocol.first_channel, protocol.second_channel)

@@ -1,1 +1,1 @@
-"""The arithmetic of counts over arrays: adding, packing and decoding, plain and compiled."""
+"""Counting over arrays: adding, packing and decoding, plain and compiled."""

@@ -22,16 +22,16 @@ MISSING = -1
 
 
 class DataError(LolohaError, ValueError):
-    """A file, a table or a download is not what it should be; cells are counted, never shown."""
+    """An invalid file, table or download; cells are counted, never shown."""
 
 
 class PrivacyWarning(UserWarning):
-    """What was asked works on data at hand, and would leak where the data are private."""
+    """A warning: this works for data at hand, and would leak if they were private."""
 
 
 @contextmanager
 def foreign(requirement: str, advice: str) -> Iterator[None]:
-    """Turns errors of other libraries into ours: their texts quote cells, so none is passed on."""
+    """Turns other libraries' errors into ours: their texts quote cells."""
     try:
         yield
     except (LolohaError, KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError):

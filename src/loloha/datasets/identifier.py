@@ -1,4 +1,4 @@
-"""Columns that hold users, and not values: ids are all different, and values come again."""
+"""Detection of columns of user ids: ids are all different, values repeat."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from loloha.datasets.label import Indices, typed
 from loloha.datasets.layout import Roles
 
 FEWEST_REPORTS = 10
-"""From how many on the cells of a column say what they are; of fewer, only its name does."""
+"""Cells from which a column's content decides; below, only its name."""
 _NAME = re.compile(r"(?:^|[\W_])(?i:id|uuid|guid|e-?mail)$|[a-z](?:ID|Id)$")
 MANY_REPORTS = 30
-"""From how many on ids that come again show, as in a table with two rows a user."""
+"""Cells from which repeated ids are detected, as with two rows per user."""
 _NEARLY, _HALF = 0.9, 0.5
 _CHANCE = math.log(1e-3)
 
 
 class _Column(NamedTuple):
-    """What a column of cells looks like."""
+    """Statistics of a column."""
 
     name: str
     reports: int
@@ -137,7 +137,7 @@ def _stands_out(column: _Column, columns: Sequence[_Column], labels: int) -> boo
 
 
 def _log_chance(column: _Column, k: int) -> float:
-    """That no more cells come again than do, for values out of k at equal frequencies, or less."""
+    """Log-probability of so few repeats, for values out of k at equal frequencies, at most."""
     # As a logarithm: of no repeat exactly, of some by the Poisson distribution; 0 for so many, or
     # so few reports, that they say nothing.
     n, repeats = column.reports, column.reports - column.distinct
@@ -151,7 +151,7 @@ def _log_chance(column: _Column, k: int) -> float:
 
 
 def _log_chance_of_none(n: int, k: int) -> float:
-    """That n values out of k at equal frequencies all differ, or less at others; a logarithm."""
+    """Log-probability that n values out of k at equal frequencies all differ; less at others."""
     return math.lgamma(k + 1) - math.lgamma(k - n + 1) - n * math.log(k)
 
 

@@ -17,7 +17,7 @@ from loloha.campaign.scalar import identity, is_missing, whole
 from loloha.datasets.arrow_cells import Cells
 from loloha.datasets.dataset import MISSING, DataError, narrowest
 
-# Up to 18 digits: what is longer, or starts with 0 or +, is a code and stays text.
+# Up to 18 digits: longer ones, and those with leading 0 or +, are codes and stay text.
 NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?")
 UNSORTABLE = re.compile(
     r"^[0-9]{1,2}([./-])[0-9]{1,2}\1([0-9]{2}\b|$)"  # a day and a month, in either order
@@ -48,7 +48,7 @@ Indices = np.ndarray[Any, np.dtype[np.signedinteger[Any]]]
 
 
 def gap_words(labels: Iterable[Hashable]) -> list[str]:
-    """Which of `GAP_WORDS`, in any case, are among the labels; nothing else of these is told."""
+    """Which of `GAP_WORDS`, in any case, are among the labels; no other label is shown."""
     folded = {label.casefold() for label in labels if isinstance(label, str)}
     return [word for word in GAP_WORDS if word.casefold() in folded]
 
@@ -94,7 +94,7 @@ def refuse_infinite(contents: Iterable[Any], is_text: bool) -> None:
 
 
 def _must_sort(texts: Sequence[str]) -> None:
-    """Refuse times whose text sorts otherwise than they do; warn where the order is a guess."""
+    """Refuse times whose text does not sort by time; warn if the order is a guess."""
     if all(map(UNSORTABLE.search, texts)):
         raise DataError(
             "rounds must sort by time, got text that does not, such as 5.1.2026, 1/5/2026, Jan "

@@ -54,7 +54,7 @@ def read_domain(domain: Any) -> Domain:
 
 
 def _refuse_surrogates(labels: list[Any]) -> None:
-    """Refuse text that no file can hold, as bytes of a terminal that are no UTF-8 become."""
+    """Refuse text that is not encodable, as from a terminal's invalid UTF-8."""
     for label in labels:
         if isinstance(label, str) and any("\ud800" <= char <= "\udfff" for char in label):
             raise ParameterError(
@@ -64,7 +64,7 @@ def _refuse_surrogates(labels: list[Any]) -> None:
 
 
 def _label_column(names: list[str]) -> str:
-    """The column of labels: any other may be of the data, whose values and users are private."""
+    """The column of labels only: any other may be private data."""
     columns = [name for name in names if name.strip().lower() == "label"]
     if len(columns) != 1:
         raise DataError(

@@ -71,9 +71,9 @@ def choose_roles(
 
 
 def _user(plain: list[str], index: Sequence[str]) -> str | None:
-    """The column of a wide table that tells users apart, if one says that it does."""
+    """The column of users of a wide table, by its name or as an index."""
     named = [name for name in plain if name.strip().lower() in USER_NAMES]
-    # A value that is taken for a user is lost; a user that is taken for a value is published.
+    # A value taken for a user is lost; a user taken for a value is published.
     if len(index) + len(named) > 1:
         raise DataError(
             "user must be one column of a wide table, where an index or a column named like a "
@@ -89,7 +89,7 @@ def round_names(names: Sequence[str]) -> list[str]:
 
 
 def longer_steps(rounds: Sequence[Hashable]) -> int:
-    """How many steps between numbered or dated rounds are longer than the shortest, by half."""
+    """Number of steps between rounds that are longer than the shortest by half: gaps."""
     places = [_place(label) for label in rounds]
     if any(place is None for place in places):
         return 0
@@ -187,7 +187,7 @@ def arrange(
     is_report = reports != MISSING
     cell = users[is_report].astype(np.int64) * tau + places[is_report]
     matrix[cell] = reports[is_report]
-    # Of rows for one cell the last one stands: a row that no longer finds its value was overruled.
+    # Of several rows for one cell the last one stays: rows that differ from it conflict.
     conflicts = int(np.count_nonzero(matrix[cell] != reports[is_report]))
     if conflicts:
         raise DataError(

@@ -1,4 +1,4 @@
-"""Reading columns out of whatever a user has: CSV, Parquet, a frame, an Arrow stream, an array."""
+"""Reading columns from CSV, Parquet, frames, Arrow streams and arrays."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OTHER = {
     **dict.fromkeys((".zip", ".7z", ".tar", ".tgz"), ("an archive", "unpack it")),
     **dict.fromkeys((".arrow", ".feather", ".ipc"), ("an Arrow file", "write it as Parquet")),
 }
-"""How files end that are no table here: what they are, and what to do."""
+"""Suffixes of unsupported files, with advice."""
 MAGIC = {
     b"PK\x03\x04": ("a workbook or a zip archive", f"{_SAVE}, or unpack it"),
     b"\xd0\xcf\x11\xe0": _WORKBOOK,
@@ -100,7 +100,7 @@ def _file(path: Path, pyarrow: Any) -> tuple[Any, bool]:
 
 
 def _refuse_disguised(path: Path) -> None:
-    """Refuse a file whose first bytes say that it is none of what its name says."""
+    """Refuse a file whose first bytes contradict its suffix."""
     if path.suffix.lower() in (".gz", ".bz2"):
         return
     with path.open("rb") as file:
@@ -148,7 +148,7 @@ def _narwhals(source: Any) -> Any:
 
 
 def _refuse_objects(source: Any) -> None:
-    """Refuse what Arrow would take the addresses of, or name twice."""
+    """Refuse columns of Python objects, and duplicate names."""
     if hasattr(source, "column_names") or hasattr(source, "collect"):
         return
     names = getattr(source, "columns", None)

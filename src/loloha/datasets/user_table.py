@@ -243,7 +243,7 @@ def _listed(cells: Cells, given: Domain) -> Sequence[Hashable]:
 
 
 def _wanted(cells: Cells, given: Domain | Agreed | None, labels: Sequence[Hashable]) -> str:
-    """What a campaign asks for; or say where cells and labels are of different kinds."""
+    """Why cells are outside: the campaign's requirement, or different kinds of cells and labels."""
     if isinstance(given, Agreed):
         return f" (each must be {given.wanted})"
     kinds = {kind(seen) for seen in cells.seen if seen is not None}

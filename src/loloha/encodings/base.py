@@ -89,12 +89,12 @@ class Encoding(ABC):
 
     @property
     def values(self) -> int:
-        """How many values are distinguished, near-equal runs of the k: as many as bins, mostly."""
+        """Number of distinguished parts of the k values, usually the number of bins."""
         return self.bins
 
     @property
     def fractional(self) -> bool:
-        """Whether a user counts in a bin by a share between 0 and 1, and not whole or not."""
+        """Whether a user can count in a bin by a fraction."""
         return False
 
     def bin(self, v: int) -> int:
@@ -124,7 +124,7 @@ class Encoding(ABC):
     # -- device
 
     def draw_key(self, rng: Rng) -> Key:
-        """What a user draws once, for ever."""
+        """The user's permanent key."""
         return None
 
     def is_key(self, key: Key) -> bool:
@@ -132,7 +132,7 @@ class Encoding(ABC):
         return key is None
 
     def sent(self, key: Key) -> Key:
-        """What a report shows of the key; some stay on the device."""
+        """The part of the key in a report; some keys stay on the device."""
         return key
 
     def is_sent(self, key: Key) -> bool:
@@ -228,7 +228,7 @@ class Encoding(ABC):
         """Add n valid reports to ``counts`` int64[cells], in place."""
 
     def cell(self, report: Report) -> int | None:
-        """The one cell that a valid report adds 1 to; None where `count` has to tell."""
+        """The single cell that a valid report adds 1 to; None if there is not one."""
         return None
 
     @property

@@ -236,7 +236,7 @@ def _by_bit(encoding: HiddenThreshold) -> str:
 
 @for_encoding(MEMO_CELLS.name, Threshold, HiddenThreshold)
 def _sides(encoding: Threshold, pairs: Any) -> tuple[Any, bool]:
-    """Which side each value is on: only thresholds between two of these values differ."""
+    """The side of each value: only thresholds between two of these values differ."""
     import numpy as np
 
     between = np.unique(np.append(pairs.values, encoding.k - 1))
@@ -277,4 +277,4 @@ def _cells(encoding: Threshold) -> _Sides:
 
 @for_encoding(CELLS.name, HiddenThreshold)
 def _no_cells(encoding: HiddenThreshold) -> None:
-    """Two counts do not tell a distribution."""
+    """Two counts do not determine a distribution."""

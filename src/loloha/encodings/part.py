@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Part:
-    """Something that every encoding may bring; a subclass may act otherwise, and brings its own."""
+    """A part that encodings may register, by exact class: subclasses register their own."""
 
     def __init__(self, name: str, gives: str, otherwise: str) -> None:
         self.name, self.gives, self.otherwise = name, gives, otherwise
@@ -41,7 +41,7 @@ PARTS: dict[str, Part] = {}
 
 
 def for_encoding(part: str, *encodings: type) -> Callable[[T], T]:
-    """Say what is the ``part``, one of `PARTS`, of these classes of encodings."""
+    """Register a ``part``, one of `PARTS`, for classes of encodings."""
 
     def register(brought: T) -> T:
         for cls in encodings:
@@ -53,7 +53,7 @@ def for_encoding(part: str, *encodings: type) -> Callable[[T], T]:
 
 
 def like_encoding(like: type, *encodings: type, parts: Sequence[str]) -> None:
-    """Say that these ``parts`` of classes of encodings are those of another class.
+    """Reuse another class's ``parts`` for classes of encodings.
 
     Such as all that only asks how symbols are randomised, and not which symbol a value has.
     """

@@ -157,9 +157,9 @@ class Hashed(_SymbolEncoding):
         return self.family.collision
 
     def lasting_share(self, f: Floats, contrast: float) -> Floats:
-        # Two values share a cell, and its memo, with chance c0. Where they do not, a bin that lies
-        # with one of them does not lie with the other: of independent hashes of three values, this
-        # takes the share contrast^2 of that chance away.
+        # Two values share a cell, and its memo, with probability c0. Otherwise a bin in the cell of
+        # one is not in that of the other: for independent hashes of three values this subtracts
+        # contrast^2 of that probability.
         c0, same = float(self.collision), (f**2).sum()
         lasting: Floats = 0 * f + same + (1 - same) * c0 * (1 - contrast**2)
         return lasting

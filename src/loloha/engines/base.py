@@ -25,7 +25,7 @@ MOST_PLACES = 1 << 24
 
 @dataclass
 class RoundCounts:
-    """What was found in one round, or in some of its reports."""
+    """The counts of one round, or of some of its reports."""
 
     round: int
     counts: Ints
@@ -34,7 +34,7 @@ class RoundCounts:
     conflicts: int = 0
 
     def add(self, other: RoundCounts, times: int = 1) -> None:
-        """Count what was found in other reports, too; -1 times to take it back."""
+        """Add the counts of other reports, or with -1 subtract them."""
         self.counts += times * other.counts
         self.n += times * other.n
         self.duplicates += times * other.duplicates
@@ -72,7 +72,7 @@ class RoundTally:
 
 
 class Engine(ABC):
-    """A way of counting the reports in Parquet files.
+    """An engine that counts the reports in Parquet files.
 
     A subclass says how to count; it is one file, and one line of the registry.
     """
@@ -87,7 +87,7 @@ class Engine(ABC):
         "Parquet encoding is none that this engine reads: use another engine, or write the "
         "file anew by pyarrow's defaults"
     )
-    """What to do where a log cannot be read."""
+    """Advice for unreadable logs."""
 
     @abstractmethod
     def count(
@@ -108,7 +108,7 @@ class Engine(ABC):
     @property
     @abstractmethod
     def failures(self) -> tuple[type[Exception], ...]:
-        """What the library beneath raises where it cannot read or count."""
+        """Exceptions of the engine's library."""
 
     def tally(
         self, log: ReportLog, contents: Contents, *, guard: bool = True
@@ -171,24 +171,24 @@ def typed(
     failures: tuple[type[Exception], ...] = (),
     place: Location | None = None,
 ) -> Iterator[None]:
-    """Turn what libraries raise at a file into `WireError`: their own text could quote keys."""
+    """Turn libraries' errors about a file into `WireError`: their text could quote keys."""
     arrow = library("pyarrow", "engines")
     try:
         yield
     except (OSError, arrow.ArrowException, *failures) as error:
         if isinstance(place, Address) and place.mount.is_failing(error):
             raise place.mount.failure(error, str(place)) from None
-        # As OSError, too, comes what fails while another library's result is streamed.
+        # Failures while streaming another library's result can be OSError, too.
         raise WireError(f"{requirement}, got {type(error).__name__}; {advice}") from None
 
 
 def library(module: str, extra: str) -> Any:
-    """Import what an engine runs on; `ExtraError` says which extra brings it."""
+    """Import an engine's library; `ExtraError` names the extra that brings it."""
     return checks.library(module, "run this engine", extra)
 
 
 def plain_path(path: Location) -> str:
-    """An absolute path or address for engines that take some characters of a path for a pattern."""
+    """An absolute path or address without characters that some engines treat as a pattern."""
     text = str(path if isinstance(path, Address) else path.absolute())
     if set(text) & set("*?[]{}\\"):
         raise ParameterError(

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from loloha.arrays import Floats
 
 FALSE_ALARM = 0.02
-"""Bound on the chance that one value alone speaks against users who keep their values."""
+"""Bound on the probability that one value alone rejects unchanging users."""
 DEVIATIONS = 3.0
-"""How far the squared error lies above what it would be if nobody changed, to speak against it."""
+"""Excess of the squared error over that of unchanging users, for rejection."""
 # Bisections, and between which tilts: what is left of the difference makes the bound no less valid.
 _STEPS, _TILT = 60, 256.0
 # A second rate for each factor of two between the least and the largest standard deviation.
@@ -22,7 +22,7 @@ _RATIO = 2.0
 
 
 class Length(NamedTuple):
-    """Users who sent T reports, and what s = 0..T of them that support a value say of it.
+    """Users who sent T reports, and the evidence about a value from s = 0..T supporting ones.
 
     Attributes
     ----------
@@ -43,12 +43,12 @@ class Length(NamedTuple):
 
     @property
     def apart(self) -> Floats:
-        """By what decoding by likelihood moves the estimate: of mean 0 whatever is held."""
+        """The shift of the estimate by decoding by likelihood: of mean 0 for every value."""
         return self.likely - self.plain
 
 
 def variances(lengths: Sequence[Length], part: Callable[[Length], Floats]) -> tuple[float, float]:
-    """Of a sum over users, if all hold the value, and if none does."""
+    """Variances of a sum over users, if all hold the value, and if none does."""
     own, other = (
         math.fsum(
             length.users
@@ -75,7 +75,7 @@ def exponents(lengths: Sequence[Length], k: int) -> Floats:
     low, high = sorted(
         math.sqrt(variance) for variance in variances(lengths, lambda score: score.apart)
     )
-    # At higher rates than that a single user would decide.
+    # At higher rates a single user would decide.
     low = max(low, max(float(np.abs(length.apart).max()) for length in lengths) / math.sqrt(level))
     if not low:
         return np.zeros((1, sum(len(length.plain) for length in lengths)))
@@ -125,7 +125,7 @@ def _of_mean_one(length: Length, rates: Floats) -> Floats:
 
 
 def _log_mean(pmf: Floats, exponent: Floats) -> Floats:
-    # Where the probability is 0, so small that it cannot be written, the exponent does not count.
+    # Where the probability underflows to 0, the exponent does not count.
     exponent = np.where(pmf > 0, exponent, -np.inf)
     largest = exponent.max(axis=1)
     mean: Floats = largest + np.log(np.exp(exponent - largest[:, None]) @ pmf)

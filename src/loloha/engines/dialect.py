@@ -1,4 +1,4 @@
-"""SQL dialects: the words in which databases differ."""
+"""SQL dialects: the syntax in which databases differ."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Dialect:
-    """How one family of databases writes what the statements need."""
+    """The syntax of one family of databases."""
 
     name: str
     half: str

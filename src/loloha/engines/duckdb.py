@@ -56,7 +56,7 @@ class DuckDB(Engine):
                     )
                     yield from by_round(protocol, arrow.table(connection.sql(query)))
                     continue
-                # What comes over a network is not read again: DuckDB goes to disk instead.
+                # Files of a network are not read again: DuckDB goes to disk instead.
                 remote = isinstance(part[alone][0].path, Address)
                 rows = 0 if remote else rows_of(part[alone])
                 (source,) = sources[alone]
@@ -108,7 +108,7 @@ def _apart(connection: Any, source: str, rows: int) -> Iterator[tuple[str, bool]
 
 
 def _source(connection: Any, round: int, files: Sequence[Location]) -> str:
-    """What stands after FROM for the files of a round; those of an address come by pyarrow."""
+    """The FROM clause for the files of a round; those of an address come by pyarrow."""
     if not isinstance(files[0], Address):
         return sql.parquet(files)
     dataset = library("pyarrow.dataset", "engines")
@@ -119,9 +119,9 @@ def _source(connection: Any, round: int, files: Sequence[Location]) -> str:
 
 
 def _parts(rounds: Mapping[int, Sequence[LogFile]]) -> Iterator[dict[int, Sequence[LogFile]]]:
-    """Rounds that are worth a query of their own, and small ones together."""
-    # A group for each round and symbol takes twice the time of one for each symbol, and the guard
-    # holds every pseudonym that a query looks at.
+    """Groups of rounds: large ones alone, small ones together."""
+    # Grouping by round and symbol takes twice the time of grouping by symbol, and the guard holds
+    # all pseudonyms of a query.
     part: dict[int, Sequence[LogFile]] = {}
     rows = 0
     for round, files in rounds.items():

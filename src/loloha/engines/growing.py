@@ -1,4 +1,4 @@
-"""A round whose files come over time: only new ones are read, and the guard is that of them all.
+"""A growing round: only new files are read, with one guard for all.
 
 Each row's pseudonym is remembered by its first eight bytes and its file. A pseudonym that comes
 again takes what its earlier rows counted out of the sums, and all its rows, read again from their
@@ -64,7 +64,7 @@ class _Run(NamedTuple):
 
 
 class GrowingRound:
-    """Counts of the files so far; what the guard remembers is in ``folder``, 12 bytes a report."""
+    """Counts of the files so far; the guard's data are in ``folder``, 12 bytes per report."""
 
     def __init__(self, protocol: Protocol, *, guard: bool, folder: Path) -> None:
         self.files: list[Location] = []
@@ -85,7 +85,7 @@ class GrowingRound:
         guard: bool,
         folder: Path,
     ) -> GrowingRound | None:
-        """As it was when it had these files, None if what the guard remembered is not all there."""
+        """The round with these files, resumed; None if the guard's data are incomplete."""
         round = cls(earlier.tally.protocol, guard=guard, folder=folder)
         round.files = list(files)
         total = round._total
@@ -102,7 +102,7 @@ class GrowingRound:
 
     @property
     def runs(self) -> list[str]:
-        """Names of the files in the folder that hold what the guard remembers."""
+        """Names of the guard's files in the folder."""
         return [run.path.name for run in self._runs]
 
     def tallied(self, round: int) -> RoundTally:
@@ -130,7 +130,7 @@ class GrowingRound:
             self._add(chunk)
 
     def forget(self) -> None:
-        """Delete what was merged since: nobody goes on from it any more."""
+        """Delete merged files, from which nothing resumes."""
         for run in self._superseded:
             run.path.unlink(missing_ok=True)
         self._superseded.clear()
@@ -205,7 +205,7 @@ class GrowingRound:
             return [batch for some in pool.map(read, sorted(files)) for batch in some]
 
     def _remember(self, starts: Array, files: Array) -> None:
-        """Keep rows in ascending order, with runs of about their size: few in all."""
+        """Store rows in ascending order, merging runs of about their size: few in all."""
         while self._runs and len(starts) >= self._runs[-1].rows // 2:
             last = self._runs[-1]
             if last.rows + len(starts) > LARGEST_RUN:
@@ -226,7 +226,7 @@ class GrowingRound:
 
 
 def tidy(folder: Path, known: set[str]) -> None:
-    """Delete what a killed process left: runs of which nobody knows."""
+    """Delete leftovers of a killed process: unknown runs."""
     with suppress(FileNotFoundError):
         for path in folder.iterdir():
             if path.name not in known:

@@ -93,7 +93,7 @@ def join(
 
 
 def _tells_apart(protocol: Protocol, users: int) -> bool:
-    """Whether so many users are expected to share fewer than one key by chance."""
+    """Whether fewer than one key is expected to be shared by chance."""
     encoding: Any = protocol.encoding
     keyed = type(encoding) is Hashed and decodable(protocol)
     return keyed and users**2 < 2 * int(encoding.family.members)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from loloha.arrays import Array
 
 BATCH_BYTES = 1 << 21
-"""Small enough that memory is used again, and stays in the cache: twice the speed of 2^24."""
+"""Small enough to reuse memory and stay in the cache: twice the speed of 2^24."""
 SHARE_ROWS = 1 << 25
 """Pseudonyms that the guard holds at once, some 32 bytes each; more are read several times."""
 SUSPECTS = 1 << 22
@@ -75,7 +75,7 @@ class Local(Engine):
         return parts[0]
 
     def _guarded(self, protocol: Protocol, files: Sequence[LogFile]) -> PartialCounts:
-        """Count what no other row can contradict at once, and look closely at the rest."""
+        """Count rows with unique pseudonyms at once, and the others by the guard."""
         pieces = [piece for file in files for piece in pieces_of(file)]
         shares = min(1 + rows_of(files) // SHARE_ROWS, MOST_SHARES)
         with ThreadPoolExecutor(self.threads) as pool:

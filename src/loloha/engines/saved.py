@@ -17,12 +17,12 @@ from loloha.report import LARGEST_ROUND
 from loloha.server.tally import Tally, opened
 
 SUMMARY = "summary.json"
-"""Says beside the tallies of which campaign they are, and what was not counted."""
+"""File beside the tallies: their campaign, and what was not counted."""
 _NAME = re.compile(r"round-(0|[1-9][0-9]*)\.tally")
 
 
 class _Origin(NamedTuple):
-    """Which reports a saved tally counts, as far as it says so."""
+    """The reports that a saved tally counts, if it says so."""
 
     campaign: str | None
     round: int | None
@@ -47,14 +47,14 @@ def message(
     sources: Iterable[str] = (),
     every: int = 1,
 ) -> bytes:
-    """A tally that says which reports it counts; see `every_of`."""
+    """A tally with its origin; see `every_of`."""
     origin = {"campaign": campaign, "round": round, "sources": sorted(sources)}
     more = {"every": every} if every > 1 else {}
     return tally.to_bytes(origin=origin | more)
 
 
 def every_of(path: Location) -> int:
-    """In how many rounds a user of a saved tally's campaign reports once, as far as it says so."""
+    """``every`` of a saved tally's campaign, if it says so."""
     every = opened(path.read_bytes())[0].get("origin", {}).get("every", 1)
     if type(every) is not int or not 1 <= every <= RAREST:
         raise WireError(
@@ -67,7 +67,7 @@ def every_of(path: Location) -> int:
 def find(
     paths: Iterable[Location], *, campaign: str | None = None
 ) -> Mapping[int, Sequence[Location]]:
-    """The files of each round, in ascending order; none may say that it is of another campaign."""
+    """The files of each round, in ascending order; all must be of one campaign."""
     by_round: dict[int, list[Location]] = {}
     seen = _Seen(campaign)
     for path in map(located, paths):
@@ -94,7 +94,7 @@ def find(
 
 
 class _Seen:
-    """The tallies of one estimate, none of which may count what another counts."""
+    """The tallies of one estimate, which must not count the same reports."""
 
     def __init__(self, wanted: str | None) -> None:
         self._wanted = wanted
@@ -116,7 +116,7 @@ class _Seen:
         self._check_campaign(file, origin.campaign or _campaign_of(file.parent))
         signs: list[object] = [itself]
         if origin.n:
-            # Of no report at all, tallies of any two logs are equal.
+            # Tallies without reports are equal for any two logs.
             signs += [(round, sign) for sign in (origin.counts, *origin.sources)]
             if origin.round is None:
                 self._check_unnamed(file, round, origin)
@@ -126,7 +126,7 @@ class _Seen:
         self._files.update(dict.fromkeys(signs, file))
 
     def _check_unnamed(self, file: Location, round: int, origin: _Origin) -> None:
-        """Tallies that do not say their round, and are equal, must both be in a summary."""
+        """Equal tallies without a round must both be in a summary."""
         first = self._unnamed.setdefault(origin.counts, (file, round))
         if first != (file, round) and not all(
             _listed(*place, origin.n) for place in (first, (file, round))
@@ -147,7 +147,7 @@ class _Seen:
 
 
 def _itself(file: Location) -> object:
-    """What is equal for two names of one file."""
+    """A key that is equal for two names of one file."""
     if isinstance(file, Address):
         return file
     about = file.stat()
@@ -170,7 +170,7 @@ def _listed(file: Location, round: int, n: int) -> bool:
 
 
 def _origin(path: Location, message: bytes) -> _Origin:
-    """What a tally says of itself; one that 0.2.0 saved says nothing."""
+    """A tally's origin; None for those of 0.2.0."""
     try:
         header, body = opened(message)
     except WireError as error:
@@ -196,7 +196,7 @@ def _unreadable(path: Location, error: OSError) -> WireError | StorageError:
 
 
 def _campaign_of(folder: Location) -> str | None:
-    """What the summary of a folder says: tallies of 0.2.0 do not say it themselves."""
+    """The origin by the folder's summary, for tallies of 0.2.0."""
     campaign = _summary(folder).get("campaign")
     return campaign if isinstance(campaign, str) else None
 

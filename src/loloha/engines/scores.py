@@ -1,4 +1,4 @@
-"""Scores: what the reports of one user say of a value, if the user keeps it."""
+"""Scores: the evidence about a value from one user's reports, if the value is constant."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SCALE = 1 << 20
 
 @dataclass(frozen=True)
 class Scores:
-    """What it says of a value that s of T reports of a user support it.
+    """Scores of a value by the number s of supporting reports out of T.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class Scores:
         p2, q2 = self.second
         s = np.arange(self.reports + 1)
         shown = s * math.log(p2 / q2) + (self.reports - s) * (math.log1p(-p2) - math.log1p(-q2))
-        # The chance that the memo supports it would have after s reports at even odds.
+        # Posterior probability that the memo supports it after s reports, from a prior of 1/2.
         chance = 1 / (1 + np.exp(-np.clip(shown, -700, 700)))
         among = (memo[0] + (self.protocol.k - 1) * memo[1]) / self.protocol.k
         own, drawn = (m * chance + (1 - m) * (1 - chance) for m in (memo[0], among))

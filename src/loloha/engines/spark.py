@@ -15,7 +15,7 @@ from loloha.protocols import Protocol
 from loloha.reportlog import LogFile, schema
 from loloha.reportlog.folder import rows_of
 
-# Nothing of a session that we start ourselves can be reached from outside this machine.
+# A session started here is not reachable from outside this machine.
 LOCAL = {
     "spark.master": "local[*]",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -24,7 +24,7 @@ LOCAL = {
 QUIET = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    # Read before the first line of the JVM.
+    # Read before the JVM starts.
     "spark.driver.extraJavaOptions": "-Dlog4j2.configurationFile="
     + Path(__file__).with_name("log4j2.properties").as_uri(),
 }
@@ -91,7 +91,7 @@ class Spark(Engine):
 
 @contextmanager
 def _tasks(session: Any, tasks: int) -> Iterator[None]:
-    """Shuffle into a number of tasks that suits the log, unless somebody chose another one."""
+    """Set the number of shuffle tasks by the log, unless it was set."""
     if session.conf.get(SHUFFLE) != UNSET:
         yield
         return
@@ -115,7 +115,7 @@ def started(master: str | None = None, conf: Mapping[str, str] | None = None) ->
     elif master is not None:
         settings["spark.master"] = master
     elif "PYSPARK_GATEWAY_PORT" not in os.environ:
-        # Not by spark-submit, which knows its master.
+        # Not under spark-submit, which sets its master.
         settings |= LOCAL | _memory()
     for name, setting in {**settings, **(conf or {})}.items():
         builder = builder.config(name, setting)
@@ -146,7 +146,7 @@ def _frame(session: Any, protocol: Protocol, rounds: Mapping[int, Sequence[LogFi
     files = [file.path for listed in rounds.values() for file in listed]
     root = sql.for_spark(files[0].parent.parent)
     columns = [f"{field.name} {_ddl(field.type)}" for field in schema(protocol, round=0)]
-    # A stated schema: no job to read footers, and no guess what a folder's name means.
+    # An explicit schema: no job to read footers, no inference from folder names.
     reader = session.read.schema(", ".join([*columns, "round bigint"]))
     return reader.option("basePath", root).parquet(*map(sql.for_spark, files))
 

@@ -1,4 +1,4 @@
-"""The tally of a report log as one SQL statement, for each dialect that a warehouse may speak.
+"""The tally of a report log as one SQL statement, in several dialects.
 
 Every statement gives rows (round, place, n, duplicates, conflicts): how many reports fell on which
 place, and how many further rows of the same reporters were not counted. What a place is depends on
@@ -110,8 +110,8 @@ def statement(
 
 
 def files_of(protocol: Protocol, dialect: str, files: Mapping[int, Sequence[Location]]) -> str:
-    """What stands after FROM for the files of each round of a log."""
-    # Every file is named, none is matched by a pattern: read is what `ReportLog.scan` found.
+    """The FROM clause for the files of each round of a log."""
+    # Every file is named explicitly: only files of `ReportLog.scan` are read.
     # Columns are those of the files, and the round is written beside them: a folder called ``y=1``
     # or ``round=9`` is only a folder.
     if not any(files.values()):
@@ -125,7 +125,7 @@ def files_of(protocol: Protocol, dialect: str, files: Mapping[int, Sequence[Loca
 
 
 def union(protocol: Protocol, sources: Mapping[int, Sequence[str]]) -> str:
-    """What stands after FROM for several rounds, each with what stands there for parts of it."""
+    """The FROM clause for several rounds, from those of their parts."""
     columns = ", ".join(["reporter", *column.types(protocol.encoding)])
     selected = [
         f"SELECT CAST({round} AS BIGINT) AS round, {columns} FROM {source}"
@@ -136,9 +136,9 @@ def union(protocol: Protocol, sources: Mapping[int, Sequence[str]]) -> str:
 
 
 def _sources(dialect: str, files: Sequence[Location]) -> list[str]:
-    """What stands after FROM for the files of one round, in one piece or several."""
+    """The FROM clause for the files of one round, in one piece or several."""
     if dialect == "spark":
-        # One at a time: of several Spark reads columns out of their folders' names.
+        # One at a time: of several Spark would infer columns from folder names.
         paths = (for_spark(path).removeprefix("file://") for path in files)
         return [f"parquet.`{path.replace('`', '``')}`" for path in paths]
     return [parquet(files)] if files else []
@@ -153,7 +153,7 @@ def for_spark(path: Location) -> str:
 
 
 def parquet(files: Sequence[Location]) -> str:
-    """What stands after FROM for Parquet files in DuckDB, their own columns alone."""
+    """The FROM clause for Parquet files in DuckDB, with their own columns only."""
     listed = ", ".join("'" + _unpatterned(file).replace("'", "''") + "'" for file in files)
     return f"read_parquet([{listed}], hive_partitioning = false)"
 

@@ -25,7 +25,7 @@ __all__ = ["Scores", "Window", "decode"]
 
 METHODS = ("auto", "likelihood", "mean")
 LEAST_GAIN = 0.001
-"""Less of the variance than this is not worth an assumption."""
+"""Least gain of variance that justifies the assumption."""
 _PARTS: tuple[Callable[[constancy.Length], Floats], ...] = (
     lambda score: score.plain,
     lambda score: score.likely,
@@ -143,7 +143,7 @@ def decode(protocol: Protocol, keys: Any, ys: Any, *, method: str = "auto") -> W
     plain, likely = (np.concatenate([part(length) for length in lengths]) for part in _PARTS)
     mean, decoded, together = reports.sums(np.stack([plain, likely, plain * (likely - plain)]))
     ends = [constancy.variances(lengths, part) for part in _PARTS]
-    # Summed over the values, whose frequencies add up to 1: the same whatever they are.
+    # Summed over the values, whose frequencies add up to 1: independent of them.
     before, after = (own + (k - 1) * other for own, other in ends)
     gain, moved = 1 - after / before, decoded - mean
     worse = float((moved**2 + 2 * (together - mean * moved / reports.n)).sum())
@@ -167,7 +167,7 @@ def decode(protocol: Protocol, keys: Any, ys: Any, *, method: str = "auto") -> W
     own, other = ends[method == "likelihood"]
     scatter = Scatter(other, own - other, 0.0)
     errors = np.sqrt(scatter.at(np.clip(frequencies, 0, 1)))
-    # All reports of a user may support a value: by so much one more user moves its estimate.
+    # Largest influence of one user: all reports may support a value.
     part = _PARTS[method == "likelihood"]
     unit = max(float(np.ptp(part(length))) for length in lengths)
     return Window(
@@ -177,7 +177,7 @@ def decode(protocol: Protocol, keys: Any, ys: Any, *, method: str = "auto") -> W
 
 
 def decodable(protocol: Protocol) -> bool:
-    """Whether there is a second round over symbols, that lies: else a report is a memo."""
+    """Whether there is an instantaneous round over symbols; else a report is the memo."""
     second: Any = protocol.second_channel
     return type(protocol.encoding) in (Hashed, Symbols) and second is not None and second.q > 0
 
@@ -256,7 +256,7 @@ class _Reports:
 
 
 def _stands_out(reports: _Reports, lengths: Sequence[constancy.Length]) -> bool:
-    """Whether a single value moves by more than users who keep theirs explain."""
+    """Whether a single value moves by more than unchanging users explain."""
     sums = reports.sums(constancy.exponents(lengths, reports.encoding.bins))
     return constancy.evidence(sums) >= -math.log(constancy.FALSE_ALARM)
 
@@ -281,7 +281,7 @@ def _checked(protocol: Protocol, keys: Array, ys: Array) -> tuple[Ints | None, I
             f"ys must be integers of shape [users, rounds], got {answers.dtype} of shape "
             f"{answers.shape}; put -1 where nothing was sent"
         )
-    # Before a cast: what is too large for int64 would come out negative, as if not sent.
+    # Before the cast: numbers too large for int64 would become negative, as if not sent.
     if answers.dtype.kind == "u" and answers.size and int(answers.max()) >= 1 << 63:
         raise WireError("every report must be a symbol or -1, got one out of range; drop it")
     answers = answers.astype(np.int64)

@@ -16,12 +16,12 @@ from loloha.privacy.rounded import digits, percent
 from loloha.protocols import Protocol
 
 LARGEST_EPS = 5.0
-"""Above it one constant value becomes all but certain to a reader: to be accepted explicitly."""
+"""Above it a constant value becomes nearly certain to a reader: needs explicit acceptance."""
 
 
 @dataclass(frozen=True)
 class AccuracyCheck:
-    """What a campaign can tell, and what it costs, at an expected number of reports a round.
+    """Accuracy and cost of a campaign at an expected number of reports per round.
 
     Attributes
     ----------
@@ -62,13 +62,13 @@ class AccuracyCheck:
 
 
 def check_accuracy(campaign: Campaign, n: int) -> AccuracyCheck:
-    """What the campaign can tell with ``n`` reports a round, n >= 1."""
+    """Accuracy of the campaign with ``n`` reports per round, n >= 1."""
     protocol = campaign.protocol
     seen = prospect(protocol, n, protocol.asked_memo, protocol.asked_first)
     error, visible = seen.error_one, seen.visible_one
     warnings = list(weaknesses(protocol))
     every = campaign.schedule.every
-    # Errors of single thresholds are no errors of what is asked for.
+    # Errors of single thresholds are not errors of the mean or quantiles.
     mean = mean_error(protocol, n, every=every) if not protocol.histogram else None
     if mean is None and math.isinf(visible):
         warnings.append(
@@ -113,7 +113,7 @@ def weaknesses(protocol: Protocol) -> tuple[str, ...]:
 
 def require_fit_keys(campaign: Campaign) -> None:
     """Refuse to assign keys of a family some of which put all values in one cell."""
-    # To leave these out would bias the estimates: the others' collision probability depends on the
+    # Leaving these out would bias the estimates: the others' collision probability depends on the
     # pair of values.
     encoding = campaign.protocol.encoding
     if campaign.keys != "assigned" or type(encoding) is not Hashed or encoding.family.separates:

@@ -43,7 +43,7 @@ def parameters(protocol: Protocol) -> dict[str, Any]:
         if field.init and field.default is field.default_factory is MISSING:
             continue
         fewer = {name: value for name, value in made.items() if name != field.name}
-        # What follows from the others may be another protocol, or none at all.
+        # Defaults of the others may give another protocol, or none.
         with suppress(ParameterError):
             if cls(**fewer) == protocol:
                 made = fewer

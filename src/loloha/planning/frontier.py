@@ -57,7 +57,7 @@ def frontier(
             with suppress(ParameterError):
                 points.append(_point(k, eps_inf, once, hash))
     if not points:
-        # Says why: the hash, or a first report that would lose less than can be computed.
+        # The reason: the hash, or a first report that would lose less than can be computed.
         _point(k, eps_inf, max(eps_inf, checks.SMALLEST_EPS), hash)
     return tuple(points)
 

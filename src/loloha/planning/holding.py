@@ -103,7 +103,7 @@ def third(g: int, **fixed: float) -> dict[str, float]:
     """eps_1 and eps_inf of a chain over g symbols, from two of eps_1, eps_2, eps_inf."""
     # With u = e^-eps, lambda_1 = lambda_2 lambda_inf solved for e^eps - 1: neither side cancels or
     # overflows for eps in 1e-6..700. Source: MATH section 16.
-    # Rounded towards less loss: what is held is never passed.
+    # Rounded towards less loss, so that the given budgets are never exceeded.
     if "eps_inf" in fixed:
         u, v = math.exp(-fixed["eps_2"]), math.exp(-fixed["eps_inf"])
         product = math.expm1(-fixed["eps_2"]) * math.expm1(-fixed["eps_inf"])
@@ -127,7 +127,7 @@ def _searched(cls: type[Protocol], fixed: dict[str, float], params: dict[str, An
         try:
             made = cls.from_params({**params, **fixed, free: middle})
         except ParameterError:
-            # Beyond what a second round can reach: towards less of it.
+            # Not attainable by a second round: take less.
             made = None
         if made is not None and eps_2(made) <= target:
             best = made

@@ -52,7 +52,7 @@ def _upwards(auc: float) -> str:
 
 
 def warning(row: Prospect, n: int, level: float) -> str | None:
-    """What can still be seen, where noise hides a value of average frequency; else None."""
+    """What can still be detected if noise hides a value of average frequency; else None."""
     # Always answering "uniform" errs by the standard deviation of the true frequencies, which is at
     # most sqrt(bins - 1)/bins: where one value holds everything.
     bins = row.protocol.bins if row.protocol else 1

@@ -27,7 +27,7 @@ AS_GOOD = 1.1
 
 CHANGE = "change"
 OBJECTIVES = {"cap": "cap", "round": "eps_2", CHANGE: "change"}
-"""What decides among rows whose errors are equally good, and the column that holds it."""
+"""Criteria among rows with equally good errors, and their columns."""
 
 _LEAST = {
     "cap": "the smallest cap",
@@ -83,9 +83,9 @@ class Plan(Framed):
         return min(self._as_good, key=self._rank, default=None)
 
     def _rank(self, row: Prospect) -> tuple[float, float, float]:
-        """What decides among equally good rows, the smallest first."""
+        """The criterion among equally good rows, smallest first."""
         weight = getattr(row, OBJECTIVES[self.objective])
-        # To ten digits, so that rounding decides nothing.
+        # To ten digits, so that rounding does not decide.
         rank = math.inf if weight is None else digits(weight, 10)
         return rank, row.report_bytes, row.server_operations
 
@@ -188,7 +188,7 @@ class Plan(Framed):
 
     @property
     def command(self) -> str | None:
-        """What creates a campaign of the recommended protocol; None if none is eligible."""
+        """The command that creates a campaign of the recommended protocol; None without one."""
         best = self.recommendation
         if best is None or best.protocol is None:
             return None
@@ -202,7 +202,7 @@ class Plan(Framed):
 
     @property
     def warning(self) -> str | None:
-        """What can still be seen, where the noise swamps the average value; else None."""
+        """What can still be detected if noise exceeds the average value; else None."""
         best = self.recommendation
         return None if best is None else warning(best, self.n, self.level)
 

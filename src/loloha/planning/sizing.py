@@ -1,4 +1,4 @@
-"""Planning backwards: the least budget, fewest reports or largest domain for a wanted error."""
+"""Inverse planning: the least budget, fewest reports or largest domain for a target error."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LEAST_EPS, MOST_EPS = 1 / 64, 32.0
-"""Budgets that are looked through: beyond them nothing is private, or nothing is learned."""
+"""Range of budgets that is searched."""
 MOST_TRIED = 1 << 40
-"""Reports a round: more are not looked for."""
+"""Largest number of reports per round that is searched."""
 _STEP = 1.25
 _DIGITS = 3
 GOALS = {
@@ -102,7 +102,7 @@ class Requirement:
 
 @dataclass(frozen=True, repr=False)
 class Sizing(Framed):
-    """What each protocol needs for a wanted error, the most frugal first.
+    """What each protocol needs for a target error, the least first.
 
     Attributes
     ----------
@@ -215,7 +215,7 @@ def plan_for(
     calibration: str = "tight",
     protocols: Iterable[str | Protocol] | None = None,
 ) -> Sizing:
-    """What it takes: the one of eps_inf, n and k that is left out, for a wanted error.
+    """Solve for the one of eps_inf, n and k that is left out, at a target error.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ from loloha.protocols.choice import hides_keys, noise, symbols_near
 from loloha.protocols.parameter_check import MEMOS
 
 CHOSEN = (LinearHash.name, PrimeHash.name, AffineHash.name)
-"""Families that compete; peers' xxHash is there to read their reports."""
+"""Families to choose from; xxHash only reads other tools' reports."""
 
 _WEIGHTS: dict[str, Callable[[Protocol], float]] = {
     "cap": lambda protocol: protocol.cap,
@@ -65,7 +65,7 @@ def variants(
 
     best = row(OLOLOHA(k=k, **tried[0][1]))
     yield best
-    # V* is the square of the error, but for a factor that all have.
+    # V* is the square of the error, up to a common factor.
     most = (as_good * min(least, best.error_one) / best.error_one) ** 2 * tried[0][0]
     near = [params for candidate, params in tried if candidate <= most * (1 + 1e-12)]
     near.sort(key=lambda params: (params["g"], families.index(params["hash"])))
@@ -75,7 +75,7 @@ def variants(
     for memo in MEMOS:
         made = [rival for params in near if (rival := _made(k, memo, params)) is not None]
         weights = [_WEIGHTS[objective](protocol) for protocol in made]
-        # Joint responses have their price: it must gain something, and more than rounding does.
+        # Joint responses have a price: their gain must exceed rounding.
         if min(weights, default=math.inf) < lowest * (1 - NEAR):
             lowest = min(weights)
             tied = [
@@ -119,7 +119,7 @@ def _tried(
         for g in symbols:
             budgets = third(g, **fixed) if "eps_2" in fixed else dict(fixed)
             if all(low <= eps <= high for eps in budgets.values()):
-                # A family that does not exist for these sizes is none to choose.
+                # Skip families that do not exist for these sizes.
                 with suppress(ParameterError):
                     params = {"hash": family, "g": g, **budgets}
                     yield noise(family, k, g, budgets["eps_1"]), params

@@ -99,7 +99,7 @@ def _ways(protocol: Protocol, n: int, window: int, eps_inf: float, loss: float) 
         try:
             ololoha = hold(OLOLOHA, {"eps_inf": eps_inf, "eps_2": once}, {"k": k, "n": n})
         except ParameterError:
-            # So little a round leaves nothing for a first report.
+            # Too small a loss per round for a first report.
             ololoha = None
         if ololoha is not None:
             yield _way(f"{ololoha.name}, all rounds", ololoha, n, window, 1, once)

@@ -23,7 +23,7 @@ _RENAMED = {
 """Columns by their names of 0.2."""
 # Measurements of small populations take milliseconds: the processes fetch several at a time.
 AT_ONCE = 4
-# A process whose parent was killed waits for work; it should not wait for long.
+# A process whose parent was killed would wait for work for ever.
 IDLE_SECONDS = 10
 
 Task = TypeVar("Task")
@@ -49,12 +49,12 @@ class Archive:
                 continue
 
     def __contains__(self, name: str) -> bool:
-        """Whether there is a measurement of that name, be it the right one or not."""
+        """Whether there is a measurement of that name, valid or not."""
         return name in self._lines
 
     def find(self, name: str, identity: str) -> Row | None:
         """The measurement of that name, if all that decides it has this identity."""
-        # None if there is none, it is damaged, or it is that of other data, rules or seeds.
+        # None if it is missing, damaged, or of other data, rules or seeds.
         seal, row = self._lines.get(name, ("", {}))
         if seal != _seal(row, identity):
             return None
@@ -66,7 +66,7 @@ class Archive:
             return
         line = json.dumps([name, _seal(row, identity), row]) + "\n"
         with self.path.open("a", encoding="utf-8") as file:
-            # The half line of a killed process must not swallow this one.
+            # A half-written line of a killed process must not absorb this one.
             file.write("\n" + line if self._torn else line)
         self._torn = False
 

@@ -1,4 +1,4 @@
-"""Changes of a user's value that an observer of the reports detects."""
+"""Detection of changes of a user's value from reports."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CELLS_AT_ONCE = 1 << 22
 
 @dataclass(frozen=True)
 class Detection:
-    """How well changes of a user's value show in what the user sent.
+    """How well changes of users' values show in their reports.
 
     Attributes
     ----------

@@ -25,7 +25,7 @@ ATTACKED_USERS = 30
 MEASURED = (
     "mse", "expected_mse", "mse_clipped", "mse_uniform", "coverage", "eps_avg", "eps_max",
 )  # fmt: skip
-"""What is measured of each run; what is said of several is their mean."""
+"""Columns of each run; several runs have their mean."""
 
 
 class BudgetPoint(NamedTuple):
@@ -60,7 +60,7 @@ def points_of(
             for candidate in candidates(fixed, others, names)
             if candidate.protocol is not None
         ]
-    # A protocol has its own budgets: it stands once.
+    # A protocol has its own budgets: one point.
     points += [
         BudgetPoint(candidate.label, made, made.asked_memo)
         for candidate in candidates(

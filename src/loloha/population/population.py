@@ -125,7 +125,7 @@ def supports(
 
 
 def due(history: History, every: int, rng: np.random.Generator, first: int = 0) -> History:
-    """What is left if each user reports in one round of ``every``, drawn for life."""
+    """The history if each user reports in one round of ``every``, drawn once."""
     if every == 1:
         return history
     rounds = first + np.arange(history.tau)
@@ -175,7 +175,7 @@ def _count(
     rng: Seed,
     keep: Callable[[Tally], object] | None,
 ) -> Supports:
-    """Run a population, and hand over the tally of each round if somebody keeps it."""
+    """Run a population, and pass on the tally of each round if wanted."""
     history = _history(values, speakable(protocol).k)
     progress = progress or (lambda _: None)
     sampled = sample(protocol, history, Draws(rng), progress, keep=keep is not None)

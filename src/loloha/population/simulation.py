@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Simulation(Numeric):
-    """What the server learned of a simulated population, round by round, and what it cost.
+    """Estimates of a simulated population, round by round, and the users' losses.
 
     Attributes
     ----------

@@ -9,8 +9,8 @@ from loloha.hashing import LinearHash, PrimeHash, admissible_primes, hash_family
 
 LARGEST_G = 1 << 20
 LEAST_SHARED = 5
-"""Users who must share a key on average before a family is chosen for its variance alone: fewer
-than one in a hundred then has a key to himself (e^-5)."""
+"""Least mean number of users per key for choosing a family by its variance alone: then
+e^-5 of the users have a key of their own."""
 MOST_SYMBOLS_TRIED = 4096
 
 

@@ -1,4 +1,4 @@
-"""The parameters of all protocols: how each is checked, or chosen where it is left out."""
+"""Checks and defaults of the parameters of all protocols."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _m0(protocol: Any, m0: Any) -> float | None:
 
 def _hash(protocol: Any, name: Any) -> str:
     chosen = default_family(protocol.k, protocol.g) if name is None else name
-    # A family that does not exist for these sizes is refused now, not at the first report.
+    # Refuse a family that does not exist for these sizes now, not at the first report.
     return hash_family(checks.choice("hash", chosen, FAMILIES), protocol.k, protocol.g).name
 
 

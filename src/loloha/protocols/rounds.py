@@ -1,4 +1,4 @@
-"""The rounds of randomised response that protocols are rows of: formulas, and exact channels."""
+"""Rounds of randomised response for the rows of protocols: formulas and exact channels."""
 
 from __future__ import annotations
 

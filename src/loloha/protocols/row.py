@@ -81,5 +81,5 @@ class TwoRound(Protocol):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # Not every pair of budgets can be reached when p2 = 1/2: say so at once.
+        # Not every pair of budgets is attainable with p2 = 1/2: fail early.
         _ = self.second

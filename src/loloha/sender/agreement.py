@@ -229,7 +229,7 @@ class Agreement:
             for enrolment in self.enrolments
         }
         answered = {name: account.answered for name, account in accounts.items()}
-        # A client that never reported has told nothing, and its key is gone.
+        # A client that never reported revealed nothing, and its key is deleted.
         clients = [enrolment.client for enrolment in self.enrolments]
         committed = total(
             (
@@ -250,7 +250,7 @@ class Agreement:
 
     def answering(self, enrolment: Enrolment, index: int, round: int) -> Enrolment:
         """An enrolment after one more report; BudgetError where the limit leaves none."""
-        # It must not show in who reports.
+        # Who reports must not depend on it.
         if why := self.uncovered(enrolment.campaign):
             raise BudgetError(why)
         client = enrolment.client._copy()
@@ -279,7 +279,7 @@ class Agreement:
         """The same for a new user, who goes on from what was spent; and its cost, in a sentence."""
         if self.limit is not None:
             may_reset(self.limit, self.committed, self.protocols, self.committed_before)
-        # What is forgotten here, a later start that waits has to know.
+        # A later start with ``wait`` needs what is forgotten here.
         after = replace(self, answered_before=ledger.answered)
         for enrolment in self.enrolments:
             rounds = ledger.account(enrolment.campaign, wait=wait).answered

@@ -51,7 +51,7 @@ def _is_ledger(path: str) -> bool:
 
 
 class _Unread:
-    """In place of an agreement: what the file holds is not known."""
+    """Stands for an agreement whose file was not read."""
 
 
 _UNREAD: Final = _Unread()
@@ -70,7 +70,7 @@ class AgreementFile:
         self._agreement: Agreement | _Unread | None = _UNREAD
         place = resolved(path)
         if os.path.lexists(place) and not os.path.lexists(place + LOCK):
-            # Nothing is made beside a file that is none of ours.
+            # Make nothing beside a foreign file.
             _agreement(place, read_private(place))
         self.file = StateFile(path)
         try:
@@ -210,7 +210,7 @@ class AgreementFile:
 
         def step() -> tuple[int, ...]:
             now = self._same(enrolment)
-            # An end is for ever, whoever is told of a pause after it.
+            # An end is final, even if a pause is reported later.
             if now is None or now.halted in (halted, "ended"):
                 return ()
             queue = {} if halted else now.queue

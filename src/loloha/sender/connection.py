@@ -34,7 +34,7 @@ _DATE = re.compile(
 
 
 class Unreachable(LolohaError):
-    """The collector gave no answer, or asked to come back, for as long as we had patience.
+    """The collector did not answer, or asked to retry, until the time-out.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Unreachable(LolohaError):
 
 @dataclass(frozen=True)
 class Answer:
-    """What a collector said."""
+    """An answer of a collector."""
 
     status: int
     headers: Mapping[str, str]
@@ -63,7 +63,7 @@ class Answer:
 
     @property
     def detail(self) -> str:
-        """What a problem document says, for people: a short line without control characters."""
+        """The detail of a problem document as a short line without control characters."""
         plain = self.json()
         detail = plain.get("detail") if isinstance(plain, dict) else None
         if not isinstance(detail, str) or not detail:
@@ -116,7 +116,7 @@ class Connection:
     ) -> None:
         self._url = _split(url)
         if token is not None and not is_token(token):
-            # http.client would quote it in its complaint.
+            # http.client would quote it in its error.
             raise ParameterError(
                 "token must be visible ASCII characters, got others, perhaps the end of a line; "
                 "set it again without them"
@@ -147,7 +147,7 @@ class Connection:
         once: bool = False,
         begin: Begin = _at_once,
     ) -> Answer:
-        """Send a request until it is answered by anything but "come back later", or ``once``."""
+        """Send a request until the answer is not "retry later", or ``once``."""
         sent = {"Accept": "application/json", **(headers or {})}
         if self._token is not None:
             sent["Authorization"] = f"Bearer {self._token}"
@@ -206,7 +206,7 @@ class Connection:
         content = _body(response)
         fields: dict[str, str] = {}
         for name, value in response.getheaders():
-            # One that comes twice is one list, as every client reads it.
+            # Repeated headers are one list.
             fields[name.lower()] = ", ".join(filter(None, (fields.get(name.lower()), value)))
         if response.will_close:
             self.close()
@@ -224,7 +224,7 @@ class Connection:
 
 
 class _Timed(io.RawIOBase):
-    """What comes from a socket until a moment: a byte now and then does not hold us for ever."""
+    """Reads from a socket with a total deadline, against slow trickles."""
 
     def __init__(self, raw: io.RawIOBase, sock: socket, until: float, timeout: float) -> None:
         self._raw, self._socket = raw, sock
@@ -256,7 +256,7 @@ class TimedResponse(http.client.HTTPResponse):
 
 
 def _body(response: http.client.HTTPResponse) -> bytes:
-    """The whole body: a short one is no answer."""
+    """The complete body: a short one is an error."""
     parts, size = [], 0
     while part := response.read(_STEP):
         parts.append(part)

@@ -18,7 +18,7 @@ from loloha.wire.message import MOST_TOGETHER
 
 _OVER = "campaign has ended by its own end date; the report was dropped"
 _FRUITLESS = 3
-"""So many answers in a row that settle nothing: what answers is no collector that works."""
+"""Successive answers that settle nothing before a delivery ends."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class _Fates:
     has_ended: bool = False
 
     def delivery(self, now: Enrolment | None) -> Delivery:
-        """With what is stored now: others may have been told more."""
+        """The outcome with the stored state of the campaign, which others may have updated."""
         waiting = tuple(sorted(now.queue)) if now else ()
         campaign = "ended" if self.has_ended else (now and now.halted) or "open"
         return Delivery(
@@ -136,7 +136,7 @@ class Courier:
         for (base, _), several in together.items():
             self._deliver_together(base, several, fates)
             for each in several:
-                # What was alone in its upload, or may be sent alone only.
+                # Queues that were alone in their upload, or may only be sent alone.
                 now = self.state.same(each)
                 if not fates[each.url].reason and now and now.queue:
                     self._deliver_alone(each, fates[each.url])
@@ -184,7 +184,7 @@ class Courier:
     def _take(
         self, enrolment: Enrolment, round: int, message: str, answer: Answer, fates: _Fates
     ) -> bool:
-        """Do what an answer says of a report; whether it settles it."""
+        """Act on an answer to a report; whether it settles the report."""
         outcome, why = fate(answer, json.loads(message)["reporter"])
         if outcome is Fate.WAITING:
             fates.reason = why
@@ -194,7 +194,7 @@ class Courier:
             fates.sent.append(round)
         else:
             fates.refused[round] = why
-            # What a late answer says of a deleted report is older than all that waits now.
+            # A late answer to a deleted report is older than all that waits now.
             if is_newest and (state := halted(answer)) is not None:
                 dropped = self.state.halt(enrolment, state)
                 fates.refused |= dict.fromkeys(dropped, why)

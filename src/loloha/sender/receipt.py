@@ -89,7 +89,7 @@ def _is_receipt(plain: dict[str, Any]) -> bool:
 
 
 def _is_final(plain: dict[str, Any], status: int) -> bool:
-    """Whether it is this service's own word that the report will never be counted."""
+    """Whether this service itself says that the report will never be counted."""
     reason, own = plain.get("reason"), plain.get("status")
     return (
         isinstance(reason, str)

@@ -34,7 +34,7 @@ from loloha.sender.preview import Preview, example, of_enrolment, unagreed
 
 _HALTED = {"paused": "is paused", "ended": "has ended"}
 _AGES = 1e15
-"""Seconds: what no clock shows."""
+"""Seconds beyond any clock."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -354,7 +354,7 @@ class Sender:
         return [number if due else None for (_, _, number), due in zip(asked, takes, strict=True)]
 
     def _why_not(self, enrolment: Enrolment, round: int) -> str:
-        """Why this user does not answer a round, empty if they do: never because of the value."""
+        """Why this user does not answer a round, empty otherwise; independent of the value."""
         if self.opted_out:
             return OPTED_OUT
         if enrolment.halted:

@@ -1,4 +1,4 @@
-"""The page of admins: plain forms over what the HTTP API does, behind a session of an admin key."""
+"""The admin page: plain forms over the HTTP API's functions, behind a session of an admin key."""
 
 from loloha.collector.admin.admin_pages import routes
 

@@ -1,4 +1,4 @@
-"""Routes of the pages of admins: each does what a route of the API does, by the same function."""
+"""Routes of the admin pages: each calls the function of an API route."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _DONE = {
 
 
 def routes(context: Context) -> APIRouter:
-    """The routes, over one context; none of them belongs to the API."""
+    """The routes, over one context; not part of the API."""
     router = APIRouter(include_in_schema=False, dependencies=[Depends(context.require_sums)])
 
     @router.get(PAGES.rstrip("/"))
@@ -48,7 +48,7 @@ def routes(context: Context) -> APIRouter:
         admitted = _admitted(request)
         key = await context.admin_key(admitted.form.get("key", "").strip())
         if key is None:
-            # The same, whether it never was one, has expired or is revoked.
+            # The same answer for keys that are unknown, expired or revoked.
             raise Problem(403, "key must be a valid admin key; try another", kind="login")
         begin = AdminSessions(context.store).begin
         admitted.session = await context.read(begin, key, context.clock())

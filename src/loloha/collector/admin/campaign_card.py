@@ -11,7 +11,7 @@ from loloha.collector.store.standing import Standing, standings
 from loloha.collector.stored_campaign import StoredCampaign
 
 SHORT = 8
-"""Digits of the fingerprint that are a short name of a campaign."""
+"""Digits of the fingerprint in a campaign's short name."""
 MOST_SHOWN = 50
 _VERBS: dict[Wanted, str] = {
     "open": "Resume",
@@ -47,7 +47,7 @@ class Card:
 
     @property
     def short(self) -> str:
-        """What is typed to delete it."""
+        """The short name, typed to delete it."""
         return self.fingerprint[:SHORT]
 
     @property
@@ -92,14 +92,14 @@ async def _cards(context: Context, fingerprints: list[str]) -> list[Card]:
 
 
 def _card(stored: StoredCampaign, stand: Standing, now: float) -> Card:
-    # Where another collector of the store has changed it, this one has not heard of it yet.
+    # From the store: this collector may not know yet what another has changed.
     state = Life(stand.state).at(stored, now).state
     newest = ago(now - stand.newest_report) if stand.newest_report else "none yet"
     return Card(stored, stand, state, following(state), newest)
 
 
 def ago(seconds: float) -> str:
-    """How long ago, in the largest unit that is over."""
+    """An age in its largest whole unit."""
     for unit, size in _UNITS:
         n = int(seconds // size)
         if n > 0:

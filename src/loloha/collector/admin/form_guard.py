@@ -23,17 +23,17 @@ FORM = "application/x-www-form-urlencoded"
 LARGEST_FORM = 4_096
 SECURE = "__Secure-loloha-admin"
 PLAIN = "loloha-admin"
-"""The name of the cookie where the browser does not speak TLS."""
+"""The name of the cookie without TLS."""
 FIRST = "log in with an admin key"
-"""What is asked of who was not logged in before."""
+"""Message for visitors without an earlier session."""
 _MOST_FIELDS = 8
 
 
 def require_own_page(admitted: Admitted) -> None:
-    """Take forms of the collector's own pages alone, whatever origins may send reports."""
+    """Accept only forms of the collector's own pages, whatever origins may send reports."""
     site, host = admitted.text(b"sec-fetch-site"), admitted.text(b"host").lower()
     origin = admitted.text(b"origin").partition("://")[2].lower()
-    # Over plain HTTP browsers name the origin alone, and a proxy may have changed the host.
+    # Over plain HTTP browsers send the origin only, and a proxy may have changed the host.
     is_own = site == "same-origin" if site else origin == host != ""
     if not is_own:
         raise Problem(
@@ -45,7 +45,7 @@ def require_own_page(admitted: Admitted) -> None:
 
 
 async def require_session(context: Context, admitted: Admitted) -> None:
-    """Whoever asks is logged in, by a key that is valid still; logins are few."""
+    """Require a session whose key is still valid; limit the rate of logins."""
     if admitted.path == LOGIN:
         if admitted.writes and not context.logins.allows(admitted.scope):
             raise Problem(
@@ -74,7 +74,7 @@ async def require_session(context: Context, admitted: Admitted) -> None:
 
 
 def read_form(admitted: Admitted) -> None:
-    """The fields of a form, and the token of the session that its page was made for."""
+    """The fields of a form, after a check of its session token."""
     try:
         fields = parse_qsl(
             admitted.body.decode(),
@@ -98,6 +98,6 @@ def read_form(admitted: Admitted) -> None:
 
 
 def speaks_tls(scope: Scope) -> bool:
-    """Whether the browser does, as a trusted proxy says or as the origin of its form shows."""
+    """Whether the browser uses TLS, by a trusted proxy's header or the form's origin."""
     origin: bytes = dict(scope["headers"]).get(b"origin", b"")
     return bool(scope["scheme"] == "https" or origin.startswith(b"https://"))

@@ -1,4 +1,4 @@
-"""The pages of admins as HTML, with the headers and the cookie that they need."""
+"""The admin pages as HTML, with their headers and cookie."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 POLICY = "; ".join(
     (
         "default-src 'none'",
-        # The theme that was chosen on the dashboard, before the first paint; nothing else runs.
+        # The only script sets the dashboard's theme before the first paint.
         "script-src 'self'",
         "style-src 'self'",
         "img-src 'self'",
@@ -31,11 +31,11 @@ POLICY = "; ".join(
         "frame-ancestors 'none'",
     )
 )
-"""Content-Security-Policy of these pages: no script of theirs, no other host, no frame."""
+"""Content-Security-Policy of these pages: no inline script, no other host, no frame."""
 _HEADERS = {
     "Content-Security-Policy": POLICY,
     "Cross-Origin-Resource-Policy": "same-origin",
-    # With none at all, browsers do not say from which page a form comes.
+    # With no referrer at all, browsers would not send a form's origin.
     "Referrer-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
@@ -61,7 +61,7 @@ def page(
     headers: dict[str, str] | None = None,
     **values: Any,
 ) -> Response:
-    """A page by the name of its template; who is logged in stays so."""
+    """A page from its template; a session gets its cookie again."""
     session = None if admitted is None else admitted.session
     text = (
         _environment()
@@ -72,12 +72,12 @@ def page(
 
 
 def moved(admitted: Admitted, to: str) -> Response:
-    """After something was done: the page that shows it, which can be loaded again."""
+    """Redirect after an action to the page that shows it, so that reloading is safe."""
     return _with_cookie(RedirectResponse(to, 303, _HEADERS), admitted)
 
 
 def answer_to(error: HTTPException, path: str) -> Response:
-    """A page to browsers that asked for one of these, else a problem document."""
+    """An error as a page for admin pages, else as a problem document."""
     if not path.startswith(PAGES):
         return response(error)
     kind, status = getattr(error, "kind", None), error.status_code
@@ -106,7 +106,7 @@ def _with_cookie(answer: Response, admitted: Admitted | None) -> Response:
 
 
 def _set_cookie(answer: Response, name: str, value: str, seconds: int) -> None:
-    """It has no path: browsers take that of the page, wherever a proxy shows it."""
+    """The cookie has no path: browsers take that of the page, behind any proxy."""
     answer.set_cookie(
         name,
         value,

@@ -26,12 +26,12 @@ MEDIA_TYPES = {
 PAGE = "index.html"
 TRYOUT = "try.html"
 CHARTS = "plotly.min.js"
-# Runs before the first paint; all others are modules.
+# Runs before the first paint; all other scripts are modules.
 _CLASSIC = {"early.js"}
 _PRELOAD = '<link rel="modulepreload" href="{{{{assets}}}}/{name}">'
 _PRESENT = '<meta id="{id}">'
 _STYLE_ID = re.compile(r'getElementById\("([0-9a-f]{64})"\)')
-# Most of what a higher level would save, in a third of the time.
+# Nearly as small as at a higher level, in a third of the time.
 _LEVEL = 4
 
 
@@ -56,7 +56,7 @@ def own() -> dict[str, Asset]:
 
 @cache
 def digest() -> str:
-    """Names the files by their content: an address is never used for two different ones."""
+    """Addresses by content: one address never stands for two different files."""
     state = hashlib.sha256()
     for name, file in sorted([*own().items(), *tryout().items()]):
         state.update(name.encode() + b"\0" + file.body + b"\0")
@@ -118,13 +118,13 @@ def charts() -> Asset:
 
 @cache
 def charts_path() -> str:
-    """Where the charts' library is served; it keeps its address while plotly stays the same."""
+    """The address of the charts' library, fixed for a version of plotly."""
     return f"assets/plotly-{version('plotly')}/{CHARTS}"
 
 
 def _inline_styles() -> list[str]:
     """Style sheets that plotly's parts add for themselves unless an element has their id."""
-    # They belong to geographic maps, which the dashboard has none of, and its policy forbids them.
+    # They are for geographic maps, which the dashboard does not use, and its policy forbids them.
     try:
         return sorted(set(_STYLE_ID.findall(charts().body.decode())))
     except StoreError:

@@ -1,4 +1,4 @@
-"""Routes of the dashboard: all it shows comes from the same API that everybody can use."""
+"""Routes of the dashboard, which shows the public API's data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ POLICY = "; ".join(
         # No 'unsafe-inline' and no 'unsafe-eval': plotly draws its maps and lines without either.
         "script-src 'self'",
         "style-src 'self'",
-        # Heat maps, and the pictures that people save, are images that the page itself makes.
+        # Heat maps and saved pictures are images that the page makes itself.
         "img-src 'self' data: blob:",
         "connect-src 'self'",
         "base-uri 'none'",
@@ -37,7 +37,7 @@ _FOR_EVER = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 
 def routes(context: Context) -> APIRouter:
-    """The routes, over one context; none of them belongs to the API."""
+    """The routes, over one context; not part of the API."""
     router = APIRouter(include_in_schema=False, dependencies=[Depends(context.require_sums)])
 
     @router.get("/")

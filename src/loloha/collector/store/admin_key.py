@@ -20,7 +20,7 @@ from loloha.errors import ParameterError
 DAY = 86_400
 MOST_DAYS = 3660
 SECONDS_BETWEEN_USES = 3600
-"""The last use of a key is noted once in so long."""
+"""Seconds between notes of a key's use."""
 _LONGEST_LABEL = 100
 _DIGITS = 12
 LAST = (
@@ -31,7 +31,7 @@ LAST = (
 
 
 class LastKeyError(ParameterError):
-    """The last valid key was to be revoked, by somebody who was not told what that means."""
+    """The last valid key would be revoked without confirmation."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class AdminKey:
     label: str  # For people; may be empty.
     created: int | None  # None for one of release 0.2.
     used: int | None  # To the hour; None if never, as far as it is known.
-    expires: int | None  # From when on it is not valid; None for never.
+    expires: int | None  # Expiry; None for never.
 
     @property
     def name(self) -> str:
@@ -61,7 +61,7 @@ class AdminKey:
 
 
 class AdminKeys:
-    """The table of them; whoever has the store may change it, beside the collector that writes."""
+    """The table of keys, which other processes may change beside the collector."""
 
     def __init__(self, store: Store) -> None:
         self._database = store.database
@@ -116,7 +116,7 @@ class AdminKeys:
 
 
 def _keys(connection: sql.Connection, *, alone: bool = False) -> list[AdminKey]:
-    """All keys; ``alone``, if nobody may change them until the transaction ends."""
+    """All keys; ``alone`` locks them until the transaction ends."""
     rows = sql.select(schema.admin_key).order_by(schema.admin_key.c.sha256)
     return [AdminKey(*row) for row in connection.execute(rows.with_for_update() if alone else rows)]
 

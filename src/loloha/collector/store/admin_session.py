@@ -1,4 +1,4 @@
-"""Sessions of the admin page: the browser keeps a secret, the store nothing that could make it."""
+"""Sessions of the admin page: the browser has a secret, the store only its hash."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from loloha.errors import StoreError
 IDLE_SECONDS = 1_800
 LONGEST_SECONDS = 28_800
 AHEAD_SECONDS = 60
-"""The clocks of two collectors may differ by so much."""
+"""Seconds by which the clocks of two collectors may differ."""
 SECONDS_BETWEEN_USES = 60
-"""The last use of a session is noted once in so long."""
+"""Seconds between notes of a session's use."""
 MOST = 100
-"""Sessions at a time: one more ends the one that was used least lately."""
+"""Sessions at a time: one more ends the least recently used."""
 _table = schema.admin_session
 
 
 @dataclass(frozen=True)
 class AdminSession:
-    """Who is logged in by which key, and the secret that the browser keeps of it."""
+    """A session: its admin key, and the browser's secret."""
 
     key: AdminKey
     secret: str = field(repr=False)
 
     @property
     def form_token(self) -> str:
-        """What each form of its pages holds: no other page knows it."""
+        """The token in each form of its pages, against forged requests."""
         return _derived(self.secret, b"form").hex()
 
 
@@ -59,8 +59,8 @@ class AdminSessions:
         return session
 
     def find(self, secret: str, keys: Iterable[AdminKey], now: float) -> AdminSession | None:
-        """The one of a cookie, used now; None unless it lasts, and a valid key began it."""
-        # Where its use cannot be noted it ends earlier.
+        """The session of a cookie, marked as used; None if it has ended or its key is invalid."""
+        # If its use cannot be noted it ends earlier.
         mine = _table.c.sha256 == hashed(secret)
         with self._database.read() as connection:
             lasting = sql.select(_table.c.key, _table.c.seen).where(mine, _lasts(now))
@@ -75,7 +75,7 @@ class AdminSessions:
         return None
 
     def end(self, secret: str) -> None:
-        """End the one of a cookie, and of all copies of it."""
+        """End the session of a cookie, for all its copies."""
         with self._database.write() as connection:
             connection.execute(sql.delete(_table).where(_table.c.sha256 == hashed(secret)))
 

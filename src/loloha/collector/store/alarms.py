@@ -16,7 +16,7 @@ MOST_AT_ONCE = 100
 
 
 class Event(NamedTuple):
-    """What alarmed in one round under one rule; its name says which, whoever finds it again."""
+    """The alarms of one round under one rule; the same ones always have the same name."""
 
     event: str
     campaign_id: int
@@ -41,8 +41,8 @@ class AlarmStore:
     def add(
         self, campaign_id: int, marks: dict[str, int], events: Iterable[Event], due: int | None
     ) -> None:
-        """Note that rules were tried up to these rounds, and what alarmed; all of it or nothing."""
-        # Nothing of a campaign that is deleted.
+        """Note the rounds tested by rules, and the alarms, in one transaction."""
+        # Not for a deleted campaign.
         mark, alarm, dialect = schema.alarm_mark, schema.alarm, self._store.database.dialect
         places = [
             {"campaign_id": campaign_id, "rule": rule, "round": round}
@@ -77,7 +77,7 @@ class AlarmStore:
         return [Event(*row) for row in rows]
 
     def tried(self, event: str, tries: int, due: int | None) -> None:
-        """Note that an event was sent so often, and when it is to be sent again, if it is."""
+        """Note the attempts of an event, and the time of the next, if any."""
         table = schema.alarm
         with self._store.writing() as connection:
             connection.execute(

@@ -1,4 +1,4 @@
-"""A store copied into another database: all of it, compared at the end, gone on with where cut off.
+"""A store copied into another database, resumable, and compared at the end.
 
 While it lasts, and where it was cut off, the copy has a negative epoch, made of that of the store
 that it was begun from: nothing else opens it, and it is gone on with only while that store is the
@@ -25,9 +25,9 @@ _BYTES_AT_ONCE = 8 << 20
 _ROWS_AT_ONCE = 1000
 _ROWS_READ = 50
 _LEFT_OUT = (schema.writer, schema.admin_session)
-"""Who writes the copy begins anew; admins log in there again."""
+"""Tables that are not copied: the writer starts anew, and admins log in again."""
 _TABLES = [table for table in schema.metadata.sorted_tables if table not in _LEFT_OUT]
-"""In an order in which rows come after those that they refer to."""
+"""Tables in an order that satisfies foreign keys."""
 
 
 def copy(
@@ -38,9 +38,9 @@ def copy(
     progress: Callable[[float], None] = lambda share: None,
 ) -> dict[str, int]:
     """Copy a store into a database of the same kind or the other; the rows of each table."""
-    # The source keeps what it has; a collector that had it writes to it no more. Sessions of the
-    # admin page are not copied. The target is new, or an earlier copy that was cut off: it can be
-    # used only once all of it is there, and was compared.
+    # The source stays, and collectors no longer write to it. Sessions of the admin page are not
+    # copied. The target is new, or an interrupted copy: it can be used only once it is complete and
+    # compared.
     if is_missing(source):
         raise StoreError("store must exist, there is no such file; correct its address")
     with closing(Store(source, take_over=False, accept_losses=True)) as opened:
@@ -104,7 +104,7 @@ def _count(table: sql.Table) -> Any:
 
 
 def _must_be_free(into: Database) -> None:
-    """Refuse a target that was ever a store of its own."""
+    """Refuse a target that is a store of its own."""
     epoch = _epoch(into)
     with into.read() as connection:
         in_use = any(connection.scalar(_count(table)) for table in _TABLES)
@@ -116,7 +116,7 @@ def _must_be_free(into: Database) -> None:
 
 
 def _begin(into: Database, epoch: int) -> None:
-    """Empty what was begun from another state of the source."""
+    """Empty a copy that was begun from another state of the source."""
     with into.write() as connection:
         for table in reversed(_TABLES):
             connection.execute(sql.delete(table))
@@ -124,7 +124,7 @@ def _begin(into: Database, epoch: int) -> None:
 
 
 def _copy_table(source: Database, into: Database, table: sql.Table) -> Iterator[int]:
-    """Add the rows that are missing, in the order of their keys; how many, as they are there."""
+    """Add the missing rows, in the order of their keys; yields the number so far."""
     with into.read() as connection:
         order = [key.desc() for key in _keys(into, table)]
         last = connection.execute(sql.select(*_keys(into, table)).order_by(*order).limit(1)).first()
@@ -180,7 +180,7 @@ def _differs(source: Database, into: Database, table: sql.Table) -> bool:
 
 
 def _count_on(connection: sql.Connection) -> None:
-    """Let the next campaign have the next number: PostgreSQL does not look at those copied."""
+    """Set the sequence of campaign numbers, which PostgreSQL does not derive from copied rows."""
     if connection.dialect.name == "postgresql":
         number = schema.campaign.c.id
         sequence = sql.func.pg_get_serial_sequence(schema.campaign.name, number.name)

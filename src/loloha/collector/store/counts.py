@@ -1,4 +1,4 @@
-"""The counts of rounds: those that are published, and those of reports that wait for it."""
+"""The counts of rounds: published ones, and those waiting to be published."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ News = tuple[int, Any, Any]
 def split(cells: Ints, added: Ints) -> list[tuple[int, Ints, Ints]]:
     """Cells and what is added to them, as `Encoding.increments` gives them, part by part."""
     if not cells.size:
-        # As a report whose bits are all unset: it counts, and adds to no cell.
+        # For example a report with no bit set: it counts, but adds to no cell.
         return []
     numbers = cells // CELLS
     edges = np.flatnonzero(np.diff(numbers)) + 1
@@ -90,8 +90,8 @@ class Counts:
     def add(
         self, connection: sql.Connection, stored: StoredCampaign, table: sql.Table, news: list[News]
     ) -> None:
-        """Add valid reports of several rounds to what is published, or to what waits."""
-        # Only the parts that hold a cell they add to are read and written.
+        """Add valid reports of several rounds to the published or the waiting counts."""
+        # Only parts with a changed cell are read and written.
         encoding = stored.campaign.protocol.encoding
         pieces = [
             ((round, number), cells, added)
@@ -108,7 +108,7 @@ class Counts:
             self._write(connection, table, stored, changed)
 
     def publish(self, connection: sql.Connection, stored: StoredCampaign, round: int) -> None:
-        """Add what waits to what is published."""
+        """Add waiting counts to published ones."""
         place = {"entry": stored.id, "at": round}
         numbers = connection.execute(statement.WAITING_PARTS, place).scalars().all()
         total = stored.campaign.protocol.encoding.cells
@@ -123,7 +123,7 @@ class Counts:
     def _read(
         connection: sql.Connection, table: sql.Table, stored: StoredCampaign, places: list[Place]
     ) -> dict[Place, bytes]:
-        # Rounds that touch the same parts are read together: nothing is read that is not touched.
+        # Rounds that touch the same parts are read together; untouched parts are not read.
         parts: dict[int, list[int]] = {}
         for round, number in places:
             parts.setdefault(round, []).append(number)

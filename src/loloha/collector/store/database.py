@@ -28,7 +28,7 @@ from loloha.errors import ParameterError, StoreError
 
 DIALECTS = ("sqlite", "postgresql")
 _UNFIT = ("22", "23", "54")
-"""Classes of PostgreSQL's codes: what is written cannot be, however often it is tried."""
+"""Classes of PostgreSQL's codes for writes that can never succeed."""
 _CAUSES = (
     ("unable to open database file", "a file that cannot be opened (see its folder's permissions)"),
     ("readonly database", "a file that is read-only (see its permissions)"),
@@ -60,19 +60,19 @@ _CAUSES = (
     ("read-only transaction", "a server or user that only reads"),
     ("permission denied", "permission denied (grant this user the tables)"),
 )
-"""Parts of what drivers say at a failure, and the cause in words."""
+"""Parts of drivers' messages, and the cause in our words."""
 _SECONDS_TO_RUN = 60
-# A collector that is cut off in a commit must not keep the others from its campaigns for longer.
+# A collector cut off in a commit must not lock its campaigns for longer.
 _SECONDS_BETWEEN_WRITES = 10
 _CONNECTION: dict[str, Any] = {
     "connect_timeout": server.SECONDS_TO_WAIT,
-    # A network that swallows everything is a failure, too.
+    # A silent network is a failure, too.
     "keepalives_idle": server.SECONDS_TO_WAIT,
     "tcp_user_timeout": 1000 * 2 * server.SECONDS_TO_WAIT,
-    # Whatever the user's environment says.
+    # Overrides the user's environment.
     "client_encoding": "utf8",
 }
-# More than threads that read: nobody waits for a connection.
+# More than reading threads, so none waits for a connection.
 _READERS = 8
 
 
@@ -83,7 +83,7 @@ def is_missing(url: str) -> bool:
 
 
 class UnfitError(StoreError):
-    """What was to be written is at fault, not the store: others can be written."""
+    """The data are at fault, not the store: other writes can succeed."""
 
 
 class Database:
@@ -139,8 +139,8 @@ class Database:
             yield connection
 
     def must_be_in_place(self) -> None:
-        """Refuse to go on where the path names another file than the one that is open, or none."""
-        # What is written to a file that was deleted, or replaced by a copy, is gone with it.
+        """Refuse to go on if the open file was deleted or replaced."""
+        # Writes to a deleted or replaced file would be lost.
         if self._identity is None:
             return
         try:
@@ -161,16 +161,16 @@ class Database:
             raise StoreError(_advice(_cause(error))) from None
 
     def erase(self, tables: Iterable[sql.Table]) -> bool:
-        """Let deleted rows leave the files; whether they have, which a long reader can delay."""
+        """Erase deleted rows from the files; False if a long reader delays it."""
         if self.dialect == "sqlite":
             return self._truncate_log()
         names = ", ".join(table.name for table in tables)
-        # Beside the connection that writes, and for as long as it takes.
+        # On a connection beside the writing one, without a time limit.
         with translated(), self.reader.connect() as connection:
             direct = connection.execution_options(isolation_level="AUTOCOMMIT")
             direct.detach()
             direct.execute(sql.text("SET statement_timeout = 0"))
-            # Where another collector does the same it is done.
+            # Another collector may be doing the same.
             direct.execute(sql.text(f"VACUUM (SKIP_LOCKED) {names}"))
         return True
 
@@ -202,7 +202,7 @@ class Database:
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Failures within it are of the store, in words of our own."""
+    """Turns drivers' errors into `StoreError`, in our words."""
     try:
         yield
     except DBAPIError as error:
@@ -214,7 +214,7 @@ def translated() -> Iterator[None]:
     except SQLAlchemyError as error:
         raise StoreError(_advice(type(error).__name__)) from None
     except Exception as error:
-        # The driver's own: where a transaction begins, or before there is an engine.
+        # The driver's own errors, at the beginning of a transaction or before there is an engine.
         if type(error).__module__.partition(".")[0] not in ("psycopg", "sqlite3"):
             raise
         raise StoreError(_advice(_cause(error))) from None
@@ -225,7 +225,7 @@ def _advice(cause: str) -> str:
 
 
 def _cause(error: BaseException | None) -> str:
-    """What a driver complains of, in words of our own: its text may hold names and values."""
+    """A driver's error in our words: its text may hold names and values."""
     message = str(error).lower()
     for part, words in _CAUSES:
         if part in message:
@@ -291,7 +291,7 @@ def _connect(_: Any, __: Any, arguments: Any, options: Any) -> Any:
 
 
 def _set_up_writer(connection: sqlite3.Connection, _: Any) -> None:
-    # The driver's own transactions begin too late: ours are begun below.
+    # The driver would begin transactions too late: they are begun below.
     connection.isolation_level = None
     connection.execute("PRAGMA journal_mode = WAL")
     # Every commit is on the disk before it returns.
@@ -310,7 +310,7 @@ def _set_up_reader(connection: sqlite3.Connection, _: Any) -> None:
 
 
 def _set_up_postgresql(connection: Any, _: Any, *, idle: int) -> None:
-    """A commit is on the disk before it returns; locks and statements are waited for a while."""
+    """Commits are durable before they return; locks and statements have time-outs."""
     # An upload that waits is sent again.
     with connection.cursor() as cursor:
         # Whatever the server, the database or the user has.
@@ -331,10 +331,10 @@ def _set_up_postgresql(connection: Any, _: Any, *, idle: int) -> None:
 
 
 def _begin_writing(connection: Connection) -> None:
-    # Past the layer that reads results of any kind: each commit begins so.
+    # Bypasses SQLAlchemy's result layer: each commit begins so.
     driver: Any = connection.connection.dbapi_connection
     driver.execute("BEGIN IMMEDIATE")
-    # By this number a log is known to belong to the file: see `sidefile`.
+    # By this number a write-ahead log is matched to the file: see `sidefile`.
     (number,) = driver.execute("PRAGMA user_version").fetchone()
     number = following(number) if number else 1 + secrets.randbelow(MODULUS - 1)
     driver.execute(f"PRAGMA user_version = {number}")

@@ -21,7 +21,7 @@ _MOST_ROUNDS = 100
 
 
 class Rows(Protocol):
-    """What is asked of a store."""
+    """The part of a store that deletion needs."""
 
     database: Database
 
@@ -34,7 +34,7 @@ class Rows(Protocol):
 
 
 class Deletion:
-    """Deletes from one store, beside uploads: they wait for a batch at most.
+    """Deletes from one store: uploads wait for one batch at most.
 
     Each method stops at the moment ``until``, of the monotonic clock, and returns whether more is
     to go; called again it goes on.
@@ -59,11 +59,11 @@ class Deletion:
         place = {"entry": stored.id}
         if any(self._in_batches(delete, place, until) for delete in statement.DELETE_ALL):
             return True
-        # Another collector may be about to delete what could not be deleted here.
+        # Another collector may be deleting the rest.
         return not self._store.note_whole_deletion(stored)
 
     def old_sums(self, now: float, until: float = math.inf) -> bool:
-        """Delete rounds older than the terms of their campaigns keep them, each as a whole."""
+        """Delete rounds past their campaigns' keep_days, each as a whole."""
         keeps = schema.campaign.c.terms.contains('"keep_days"')
         for stored in self._store.campaigns(keeps):
             before = stored.terms.first_stored(stored.campaign.schedule, now)
@@ -76,7 +76,7 @@ class Deletion:
         """Delete the oldest rounds before one; whether there were any."""
         place = {"entry": stored.id, "before": before}
         with self._store.database.read() as connection:
-            # Refusals before the first round go with it.
+            # Refusals before the first round are deleted with it.
             oldest = connection.scalar(statement.OLDEST_SUMS, place) if before > 0 else None
         if oldest is None:
             return False
@@ -104,7 +104,7 @@ class Deletion:
 
 
 class _Turn:
-    """Waits at its end for as long as it took: others get the only connection that writes."""
+    """Pauses after each batch for as long as it took, so that others get the writing connection."""
 
     def __enter__(self) -> None:
         self._began = monotonic()

@@ -21,18 +21,18 @@ class EstimateRows:
         self._store = store
 
     def rounds(self, campaign_id: int) -> dict[int, int]:
-        """Of how many reports the estimates of each round are."""
+        """The number of reports behind the estimates of each round."""
         table = estimated_round
         mine = sql.select(table.c.round, table.c.n).where(table.c.campaign_id == campaign_id)
         with self._store.database.read() as connection:
             return {row.round: row.n for row in connection.execute(mine)}
 
     def put(self, campaign_id: int, rows: Sequence[dict[str, Any]]) -> None:
-        """Take the rows of a table of one round for what was there; none of a deleted campaign."""
+        """Replace the rows of one round; none for a deleted campaign."""
         state = sql.select(campaign.c.state).where(campaign.c.id == campaign_id)
         with self._store.writing() as connection:
             if connection.scalar(state.with_for_update(key_share=True)) in GONE:
-                # While they were computed.
+                # It was deleted meanwhile.
                 return
             _delete(connection, campaign_id, [rows[0]["round"]])
             for table, few in ((estimated_round, rows[:1]), (estimate, rows)):

@@ -1,4 +1,4 @@
-"""One of the collectors on a PostgreSQL database leads: it does what is to be done once."""
+"""One collector on a PostgreSQL database leads: it does the work that must be done once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sqlalchemy as sql
 from loloha.collector.store.database import Database, translated
 from loloha.errors import StoreError
 
-# Locks of this store alone: another schema of the database may have one, too.
+# Locks by schema: another schema of the database may have a store, too.
 _LEADS, _RUNS, _DELIVERS = (
     f"'writer'::regclass::oid::bigint + ({kind}::bigint << 32)" for kind in (1, 2, 3)
 )
@@ -18,7 +18,7 @@ _TRY_TO_LEAD = sql.text(f"SELECT pg_try_advisory_lock({_LEADS})")
 _RUN = sql.text(f"SELECT pg_advisory_lock_shared({_RUNS})")
 _RUN_ALONE = sql.text(f"SELECT pg_try_advisory_lock({_RUNS})")
 DELIVER = sql.text(f"SELECT pg_advisory_xact_lock({_DELIVERS})")
-"""Until the transaction ends, by one at a time."""
+"""A lock for the rest of a transaction."""
 
 
 class Leader:
@@ -41,12 +41,12 @@ class Leader:
             try:
                 return self._ask(_TRY_TO_LEAD)
             except StoreError:
-                # The session has ended, and with it the lead.
+                # The session has ended, and with it the lock.
                 self._end()
                 return self._ask(_TRY_TO_LEAD)
 
     def leave(self) -> bool:
-        """Lead no more; whether no other collector is left."""
+        """Give up the lead; whether no other collector is left."""
         if self._database.dialect == "sqlite":
             return True
         with self._asking:
@@ -63,7 +63,7 @@ class Leader:
     def _ask(self, question: sql.TextClause) -> bool:
         with translated():
             if self._session is None:
-                # Beside the pools, and without transactions: its locks last as long as it does.
+                # Outside the pools and without transactions: its locks last as long as the session.
                 session = self._database.reader.connect()
                 self._session = session.execution_options(isolation_level="AUTOCOMMIT")
                 session.detach()

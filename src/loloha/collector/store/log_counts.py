@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 def put(store: Store, stored: StoredCampaign, tallied: RoundTally, now: float) -> None:
-    """Replace what is known of a round by its tally, by the terms, as a collector's own counts."""
-    # Fewer reports than are published together are noted, and shown with those that follow.
+    """Replace the counts of a round by its tally, and publish them by the terms."""
+    # Reports below the batch of publication are stored, and shown with later ones.
     place = {"entry": stored.id, "at": tallied.round}
     with store.database.write() as connection:
         if connection.scalar(IS_SHOWN.with_for_update(key_share=True), place) is None:
@@ -47,7 +47,7 @@ def put(store: Store, stored: StoredCampaign, tallied: RoundTally, now: float) -
             ]
             _replace(connection, schema.cell, stored, tallied.round, sql.true(), parts)
             published = n
-        # Fewer than before, where files were removed: what was shown stays.
+        # Fewer than before, if files were removed: published counts stay.
         n = max(n, published)
         events = {
             ACCEPTED: n,
@@ -78,7 +78,7 @@ def _replace(
     which: Any,
     rows: list[dict[str, Any]],
 ) -> None:
-    """These rows of a round instead of those that were there."""
+    """Replace the rows of a round."""
     mine = (table.c.campaign_id == stored.id) & (table.c.round == round)
     connection.execute(sql.delete(table).where(mine, which))
     if rows:

@@ -1,4 +1,4 @@
-"""Reports on their way to a log: taken from the store only once they are there."""
+"""The queue of reports for the log: deleted from the store once they are in the log."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ class LogQueue:
 
     def take(self, deliver: Callable[[StoredCampaign, int, list[bytes]], None]) -> bool:
         """Hand over reports that wait for the log, round by round, then forget them."""
-        # Segments that go out get negative numbers before they do. Where that is as far as it got,
-        # the next time hands over the same ones, and none that came since.
+        # Segments get negative numbers before delivery. After a crash in between, the next delivery
+        # takes exactly the same ones.
         database = self._store.database
         with database.read() as connection:
             if connection.execute(statement.QUEUED_SIZES.limit(1)).first() is None:
                 return False
         with self._store.writing() as connection:
             if database.dialect == "postgresql":
-                # One at a time decides what goes out, and sees what was marked before.
+                # One collector at a time selects segments, and sees earlier marks.
                 connection.execute(DELIVER)
             waiting = connection.execute(statement.QUEUED_SIZES).all()
             going, more = _bounded(waiting)
@@ -61,7 +61,7 @@ class LogQueue:
 
 def _bounded(waiting: Sequence[Any]) -> tuple[dict[tuple[int, int], int], bool]:
     """Rounds whose reports go to the log together, each with its last segment; if more wait."""
-    # What was marked before goes alone: it may be in a file already.
+    # Marked segments go alone: they may be in a file already.
     going: dict[tuple[int, int], int] = {}
     marked: set[tuple[int, int]] = set()
     total = 0

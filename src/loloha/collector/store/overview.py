@@ -1,4 +1,4 @@
-"""An overview of campaigns and their rounds, for those who watch a collector."""
+"""An overview of campaigns and their rounds, for monitoring."""
 
 from __future__ import annotations
 

@@ -48,14 +48,14 @@ class _Fresh:
 
 
 class Recorder:
-    """Writes submissions into an open transaction; remembers them only once it is told to."""
+    """Writes submissions into an open transaction; its memory changes only after the commit."""
 
     def __init__(self, dialect: str, *, most_rows: int = 1 << 25, keeps: Any = None) -> None:
         self.most_rows = most_rows
         self.keeps = keeps
         self._guards: OrderedDict[tuple[int, int], Opened] = OrderedDict()
         self._fresh: list[_Fresh] = []
-        # By campaign, as committed; None where only the database knows. Then what is to follow.
+        # By campaign, as committed; None if only the database knows. Then the pending changes.
         self.lives: dict[int, Life] = {}
         self._changed: dict[int, Life] = {}
         self.is_unsure = True
@@ -91,13 +91,13 @@ class Recorder:
             rows -= dropped.guard.capacity
 
     def read_lives(self, connection: sql.Connection) -> None:
-        """Learn where campaigns are in their lives."""
+        """Read the states of campaigns."""
         rows = connection.execute(statement.LIVES)
         self.lives = {id: Life(state, first_open) for id, state, first_open in rows}
         self.is_unsure = False
 
     def life(self, stored: StoredCampaign) -> Life:
-        """Where a campaign will be once the transaction has committed."""
+        """The state of a campaign after the pending commit."""
         return self._changed.get(stored.id) or self.lives.get(stored.id, NEW)
 
     def write(
@@ -121,7 +121,7 @@ class Recorder:
         self._write_rounds(connection, stored, columns, rounds, fates, events)
         note_fates(mine, codes, fates)
         if first > LARGEST_ROUND:
-            # Of a campaign that is deleted nothing is noted again; others take nothing either.
+            # Deleted campaigns get no counts; campaigns in other ended states neither.
             return
         arrived = max(NO_ROUND, stored.campaign.schedule.round_at(now))
         for code, count in count_codes(codes).items():
@@ -136,8 +136,8 @@ class Recorder:
             self._newest[stored.id] = minute
 
     def lock(self, connection: sql.Connection, entries: Iterable[int]) -> None:
-        """Keep other collectors from campaigns until the transaction ends; see what they did."""
-        # Before anything else that is read or written of them. On SQLite there are no others.
+        """Lock campaigns until the transaction ends, and read other collectors' changes."""
+        # Before any other access to them. SQLite has no other collectors.
         if not self._is_shared:
             return
         rows = connection.execute(statement.LOCK, {"entries": sorted(entries)}).all()
@@ -157,22 +157,22 @@ class Recorder:
     def close_rounds(
         self, connection: sql.Connection, stored: StoredCampaign, now: float
     ) -> tuple[int, int]:
-        """First and last open round; what is closed is closed for ever, and its guard deleted."""
+        """First and last open round; closed rounds stay closed, and their guards are deleted."""
         # Of a campaign that this transaction has locked.
         life = self.life(stored)
         first, last = life.open_rounds(stored, now)
         if life.first_open < first:
             self.close_before(connection, stored, first)
-        # Where no round takes reports none is open, and none is yet to come.
+        # If no round takes reports, none is open and none will be.
         is_open = life.at(stored, now).state == "open"
         return (first if is_open else LARGEST_ROUND + 1), last
 
     def change(self, stored: StoredCampaign, life: Life) -> None:
-        """Remember where a campaign is, once the transaction has committed."""
+        """Set the state of a campaign, pending the commit."""
         self._changed[stored.id] = life
 
     def close_before(self, connection: sql.Connection, stored: StoredCampaign, first: int) -> None:
-        """Close all rounds before one, for ever: what waits is shown if it may, guards are gone."""
+        """Close all rounds before one, publish waiting counts if allowed, and delete guards."""
         closing = {"entry": stored.id, "first": first}
         connection.execute(statement.SET_FIRST_OPEN, closing)
         self.change(stored, self.life(stored)._replace(first_open=first))
@@ -296,7 +296,7 @@ def fates_by_time(mine: list[Submission], first: int, last: int) -> tuple[Ints, 
     """The rounds of the readable reports, and the codes of those that are not open, else 0."""
     rounds = np.concatenate([piece.batch.rounds for piece in mine])
     fates = np.where(rounds > last, Refusal.EARLY.code, 0).astype(np.int8)
-    # What is closed is never open again, wherever the clock has gone back to.
+    # Closed rounds never open again, even if the clock goes back.
     fates[rounds < first] = Refusal.LATE.code
     return rounds, fates
 

@@ -12,10 +12,10 @@ class Round:
     number: int  # -1 for what arrived before the first round.
     n: int = 0  # Reports counted.
     duplicates: int = 0  # Reports that were sent again, and not counted again.
-    # By reason; but for conflicts, in the round in which they arrived.
+    # By reason; except for conflicts, in the round of arrival.
     refused: dict[str, int] = field(default_factory=dict)
     waiting: int = 0  # Reports counted that are not published yet.
-    opt_outs: int = 0  # How often an application said that its user wants no part; anybody can.
+    opt_outs: int = 0  # Opt-outs as sent by applications; anybody can send them.
 
     @property
     def published(self) -> int:

@@ -81,7 +81,7 @@ class Setting(NamedTuple):
     safe: str
     loses: str
     of_session: bool = False
-    """Each connection sets it for itself; one that is the server's is refused, or accepted."""
+    """Settings that each connection sets itself; those of the server are refused, or accepted."""
 
     @property
     def losing(self) -> str:
@@ -118,7 +118,7 @@ SELECT current_setting('server_encoding'), pg_is_in_recovery(),
 
 def connect(*arguments: Any, **options: Any) -> Any:
     """Connect, and have a session within `SECONDS_TO_WAIT`."""
-    # A pool of sessions lets whoever comes connect, and their first query wait for minutes.
+    # A pool may accept a connection and let its first query wait for minutes.
     import psycopg
 
     connection = psycopg.connect(*arguments, **options)
@@ -140,7 +140,7 @@ def must_suit(url: URL, options: dict[str, Any], *, accept_losses: bool) -> None
     with connect(**asked, autocommit=True) as connection:
         cause = _cause(connection, accept_losses)
         if cause is None and connection.info.backend_pid != _backend(connection):
-            # Not the server itself has answered. Whoever keeps sessions apart is as good.
+            # A pool has answered, not the server. One in session mode will do.
             with connect(**asked, autocommit=True) as other:
                 first, between, second = _backend(connection), _backend(other), _backend(connection)
                 if first == between or first != second:
@@ -153,11 +153,11 @@ def must_suit(url: URL, options: dict[str, Any], *, accept_losses: bool) -> None
 
 
 def _cause(connection: Any, accept_losses: bool) -> str | None:
-    """What is in the way, and what to do about it."""
+    """The obstacle, and advice."""
     version = connection.info.server_version // 10_000
     if version < OLDEST:
         return f"a server of version {version}; upgrade it to {OLDEST} or later"
-    # A user's own could be too short for any start.
+    # A user's own time-out could be too short for any start.
     connection.execute("SET statement_timeout = '60s'")
     with connection.cursor(binary=True) as cursor:
         losing = [f"{setting.name}={setting.losing}" for setting in _OF_SERVER]
@@ -190,7 +190,7 @@ def _cause(connection: Any, accept_losses: bool) -> str | None:
 
 
 def _loss(names: list[str], accepted: bool) -> str | None:
-    """What the server's settings put at risk; where that is accepted it is logged."""
+    """Refuse settings that risk reports; if accepted, log them."""
     for setting in _OF_SERVER:
         if setting.name in names:
             what = f"{setting.name} {setting.losing}: a crash of its machine loses {setting.loses}"

@@ -89,7 +89,7 @@ def _error(path: Path) -> str | None:
 
 
 def _numbers(log: Path) -> Iterator[int]:
-    """The numbers of the transactions of a write-ahead log, in their order."""
+    """The transaction numbers of a write-ahead log, in order."""
     try:
         file = log.open("rb")
     except FileNotFoundError:
@@ -100,7 +100,7 @@ def _numbers(log: Path) -> Iterator[int]:
             return
         size = struct.unpack(">I", header[8:12])[0]
         while len(frame := file.read(_FRAME_HEADER + _PAGE_HEADER)) == _FRAME_HEADER + _PAGE_HEADER:
-            # What has another salt is left over from before.
+            # Frames with another salt are left over.
             if frame[8:16] != header[16:24]:
                 return
             if frame[:4] == b"\0\0\0\1":

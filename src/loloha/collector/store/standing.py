@@ -17,7 +17,7 @@ from loloha.collector.store.store import Store
 class Standing:
     """One campaign; counts are of all stored rounds."""
 
-    state: State  # As it was ordered: an end date may have passed since.
+    state: State  # As ordered: an end date may have passed since.
     newest_report: int  # In whole minutes of Unix time, 0 before the first.
     reports: int = 0
     duplicates: int = 0

@@ -75,7 +75,7 @@ SET_NEWEST = (
     .values(newest_report=_minute)
 )
 MOST_ROWS, MOST_BYTES = 1000, 8 << 20
-"""Of a batch that is deleted: uploads wait for it, on SQLite all of it is overwritten."""
+"""Rows and bytes of a deletion batch: uploads wait for it, and SQLite overwrites all of it."""
 
 
 def delete_batch(table: sql.Table, *which: Any) -> Any:
@@ -95,7 +95,7 @@ def delete_batch(table: sql.Table, *which: Any) -> Any:
 DELETE_CLOSED = delete_batch(
     guard, guard.c.campaign_id == _entry, guard.c.round < sql.bindparam("first")
 )
-# What is left of a closed round is no guard of anything, it only waits to be deleted.
+# The rest of a closed round's guard only waits to be deleted.
 CLOSED_GUARDS = sql.select(campaign.c.id, campaign.c.first_open).where(
     sql.exists().where(
         guard.c.campaign_id == campaign.c.id,
@@ -167,7 +167,7 @@ WAITING_ROUNDS = sql.select(outcome.c.round).where(
     outcome.c.count > 0,
     outcome.c.round < sql.bindparam("first"),
 )
-# What has ended has no guard.
+# Ended campaigns have no guard.
 _first_guarded = (
     sql.select(guard.c.round)
     .where(guard.c.campaign_id == campaign.c.id, guard.c.round >= campaign.c.first_open)
@@ -198,7 +198,7 @@ MARK_QUEUED = (
     .where(_here(queued), queued.c.segment >= 0, queued.c.segment <= _number("last"))
     .values(segment=-1 - queued.c.segment)
 )
-# None that another collector marked since.
+# Not those that another collector has marked since.
 _marked = _here(queued) & (queued.c.segment < 0) & (queued.c.segment >= -1 - _number("last"))
 MARKED_QUEUED = (
     sql.select(queued.c.reports)
@@ -207,7 +207,7 @@ MARKED_QUEUED = (
 )
 DELETE_QUEUED = sql.delete(queued).where(_marked)
 
-# What a campaign has counted in the rounds before one; all that there is of it but its document.
+# A campaign's counts before a round; and all its rows but the document.
 _before = _number("before")
 _SUMS = cell, waiting_cell, outcome, alarm, estimate, estimated_round
 DELETE_SUMS = [

@@ -39,7 +39,7 @@ from loloha.errors import CampaignError, StoreError
 from loloha.server.tally import Tally
 
 SECONDS_TO_DELETE = 5.0
-"""So long a campaign's rows are deleted while who asked for it waits."""
+"""Seconds that a request to delete a campaign waits."""
 
 
 class Store(Tenure):
@@ -61,9 +61,9 @@ class Store(Tenure):
         database = Database(url, is_ready=is_ready)
         self._record = Recorder(database.dialect, keeps=keeps)
         super().__init__(database, self._record.read_lives)
-        # Who has it reads and changes what the recorder remembers: uploads, and who closes rounds.
+        # Guards the recorder's memory, used by uploads and by closing rounds.
         self._recording = threading.Lock()
-        # When the first guarded round of a campaign closes, by both.
+        # When the first guarded round of a campaign closes.
         self._closes: dict[tuple[int, int], float] = {}
         try:
             if not is_ready:
@@ -149,11 +149,11 @@ class Store(Tenure):
             connection.execute(statement.add_outcomes(self.database.dialect), row)
 
     def life(self, stored: StoredCampaign) -> Life:
-        """Where a campaign is in its life, from memory: as who writes the store left it."""
+        """The state of a campaign, from memory."""
         return self._record.lives.get(stored.id, NEW)
 
     def read_lives(self) -> None:
-        """Learn where campaigns are in their lives, which another collector may change."""
+        """Read the states of campaigns, which another collector may change."""
         with self.database.read() as connection:
             self._record.read_lives(connection)
 
@@ -191,7 +191,7 @@ class Store(Tenure):
                 self._record.has_deleted |= not has_left
 
     def note_deleted(self) -> None:
-        """Rows were deleted: let them leave the files when rounds are closed next."""
+        """Rows were deleted: erase them from the files when rounds are closed next."""
         self._record.has_deleted = True
 
     @contextmanager
@@ -214,7 +214,7 @@ class Store(Tenure):
                 # Refused before anything was written.
                 raise
             except BaseException:
-                # The commit may have taken place or not: only the database knows.
+                # Whether the commit took place, only the database knows.
                 self._record.forget()
                 with suppress(StoreError):
                     self.read_lives()

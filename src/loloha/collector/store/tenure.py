@@ -51,7 +51,7 @@ class Tenure:
             self._begin(connection)
 
     def give_back(self) -> None:
-        """Let the one that wrote before go on; only right while nothing was counted here."""
+        """Return the store to the previous writer; only before anything was counted."""
         if self.is_shared:
             return
         writer = schema.writer
@@ -69,7 +69,7 @@ class Tenure:
         return self._leader.leads()
 
     def leave(self) -> None:
-        """Stop to write: whoever comes next has no other to fear, unless others write on."""
+        """Stop writing, and mark the store as left in order if no other writes."""
         if not self._leader.leave():
             return
         writer = schema.writer
@@ -103,7 +103,7 @@ class Tenure:
     def probe(self) -> None:
         """Write as much as an upload might, and delete it again."""
         if self.database.dialect == "sqlite":
-            # Its own files have room left over, which would be used again.
+            # SQLite's own files may have free pages, which would hide a full disk.
             self.database.probe_disk()
             return
         first = sql.select(schema.campaign.c.id).order_by(schema.campaign.c.id).limit(1)

@@ -13,11 +13,11 @@ from functools import cache
 from types import ModuleType
 
 WORTH_LOADING = 1 << 15
-"""Elements of work from which it pays to load numba (half a second), if it is not loaded yet."""
+"""Elements of work from which loading numba (half a second) pays."""
 
 
 def compiled(name: str, work: int) -> ModuleType | None:
-    """The module ``name`` of this package, None where NumPy has to do, or will do."""
+    """The module ``name`` of this package; None if NumPy is enough, or numba is missing."""
     if work < WORTH_LOADING and f"{__name__}.jit" not in sys.modules:
         return None
     return _load(name)

@@ -25,7 +25,7 @@ def count_symbols(counts: Ints, ys: Ints) -> bool:
 @njit
 def count_pairs(counts: Ints, keys: Ints, ys: Ints, g: int, least: int) -> bool:
     """counts[key * g + y] += 1 for each report, or nothing and False if one is out of range."""
-    # Unsigned, what is below the least is far above the largest: one comparison each.
+    # As unsigned integers, negative ones are too large: one comparison each.
     rows, symbols = np.uint64(len(counts) // g - least), np.uint64(g)
     for i in range(len(ys)):
         key, y = keys[i], ys[i]

@@ -59,7 +59,7 @@ def sample(
     if sampler is None or not _takes_usual_steps(protocol):
         return replay(protocol, history.values, draws, progress)
     if not keep:
-        # Who is new in every round has one.
+        # Fresh users have a single visit.
         encoding = quickest(encoding, history.n, history.tau if protocol.longitudinal else 1)
     if protocol.longitudinal:
         chain = Chain(protocol.first_channel, protocol.second_channel)
@@ -73,7 +73,7 @@ def sample(
 
 
 def sample_reports(protocol: Protocol, history: History, draws: Draws) -> Iterator[Reports]:
-    """What the population sends, round by round, where counts are not enough."""
+    """The population's reports, round by round."""
     encoding = protocol.encoding
     reporter: Reporter | None = REPORTS.of(encoding)
     if reporter is None or not _takes_usual_steps(protocol):

@@ -21,7 +21,7 @@ _REST_BITS = SCALE.bit_length() - 1 - LEVELS
 _ALL, _HALF = np.uint64((1 << 64) - 1), np.uint64((1 << 32) - 1)
 
 Seed = int | np.random.SeedSequence | np.random.Generator
-"""What a simulation is repeated by."""
+"""A simulation's seed."""
 
 
 class Draws:
@@ -38,7 +38,7 @@ class Draws:
 
     def bits(self, threshold: int, count: int) -> Any:
         """``count`` bits, each 1 with chance threshold / 2^53; 64 to a word, first bit lowest."""
-        # What pads the last word is arbitrary.
+        # Padding bits of the last word are arbitrary.
         size = (count + 63) // 64
         if threshold in (0, SCALE):
             return np.full(size, _ALL if threshold else 0, dtype=np.uint64)

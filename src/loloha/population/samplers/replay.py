@@ -43,7 +43,7 @@ def replay_reports(protocol: Protocol, values: Array, draws: Draws) -> Iterator[
 
 
 def _sent(client: Client, history: Ints) -> Iterator[tuple[int, Report]]:
-    """What a user sends who holds these values, -1 for nothing."""
+    """The reports of a user with these values, -1 for none."""
     for t, v in enumerate(history.tolist()):
         if v >= 0:
             yield t, client.report(v, round=t)

@@ -24,7 +24,7 @@ from loloha.population.samplers.visits import Block, Visits, merge
 CELLS_AT_ONCE, REPORTS_AT_ONCE = 1 << 22, 1 << 19
 # Words of the preimages of one block of users.
 WORDS_AT_ONCE = 1 << 20
-# What a cell of a table costs a round, in words of preimages added up.
+# Cost of a table cell per round, in words of preimages.
 CELL_COST = 2
 
 
@@ -109,7 +109,7 @@ def _answers(channel: Any, users: Array, symbols: Array, n: int, draws: Draws) -
 
 
 def quickest(encoding: Encoding, n: int, tau: int) -> Encoding:
-    """What to count in where nobody keeps the counts: a table, or the support itself."""
+    """The encoding to count in if no tally is wanted: a table, or the support itself."""
     # A table is cleared and decoded in every round, whatever n. Of the linear family its lines are
     # enough, g - 1 times fewer. Of the prime family a user's hash is expanded once, into rows of k
     # bits, and one row is added a report.

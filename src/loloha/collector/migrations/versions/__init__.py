@@ -1,1 +1,1 @@
-"""One file a migration, numbered."""
+"""One numbered file per migration."""

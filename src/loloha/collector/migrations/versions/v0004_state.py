@@ -8,6 +8,6 @@ down_revision = "0003"
 
 
 def upgrade() -> None:
-    """All that are there are open."""
+    """Existing campaigns are open."""
     state = sa.Column("state", sa.Text, nullable=False, server_default="open")
     op.add_column("campaign", state)

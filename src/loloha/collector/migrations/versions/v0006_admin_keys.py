@@ -8,7 +8,7 @@ down_revision = "0005"
 
 
 def upgrade() -> None:
-    """Those that are there have no label, and stay valid."""
+    """Existing keys have no label and stay valid."""
     op.add_column("admin_key", sa.Column("label", sa.Text, nullable=False, server_default=""))
     for moment in ("created", "used", "expires"):
         op.add_column("admin_key", sa.Column(moment, sa.BigInteger))

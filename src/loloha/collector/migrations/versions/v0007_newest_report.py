@@ -8,6 +8,6 @@ down_revision = "0006"
 
 
 def upgrade() -> None:
-    """Of those before nothing is known."""
+    """Unknown for existing campaigns."""
     newest = sa.Column("newest_report", sa.BigInteger, nullable=False, server_default="0")
     op.add_column("campaign", newest)
