@@ -33,7 +33,8 @@ from loloha.campaign import Campaign, Range, Schedule
 from loloha.sender.collector import Collector as Client
 from loloha.sender.connection import Connection, Patience, Unreachable
 from loloha.wire.columns import CONTENT_TYPE, encode_many
-from torture import KEY, Batch, Collector, free_port, make_batches, scratch_store
+from ports import free_port
+from torture import KEY, Batch, Collector, make_batches, scratch_store
 
 MEMORY, HEALTH, HONEST = 1 << 30, 1.0, 1.0
 HOUR = 3600

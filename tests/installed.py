@@ -7,7 +7,6 @@ part of its work that does not.
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import textwrap
@@ -15,6 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
+
+from ports import free_port
 
 ROOT = Path(__file__).parents[1]
 _ELSEWHERE = ("LOLOHA_", "VIRTUAL_", "CURL_", "SSL_")
@@ -66,7 +67,7 @@ class Server:
     def __init__(self, folder: Path, store: str | None) -> None:
         self.folder = folder
         self._store = store
-        self._ports = {port: _free() for port in ("8770", "443", "9090", "9093")}
+        self._ports = {port: free_port() for port in ("8770", "443", "9090", "9093")}
         for name in ("bin", "root", "build", "var/lib", "var/backups", "etc/systemd/system"):
             (folder / name).mkdir(parents=True)
         for name in ("etc/nginx/sites-enabled", "etc/prometheus", "var/log/nginx"):
@@ -152,10 +153,3 @@ def server(folder: Path, store: str | None) -> Iterator[Server]:
         yield opened
     finally:
         opened.end()
-
-
-def _free() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-    return port

@@ -39,6 +39,7 @@ from loloha.campaign import Campaign, Labels, Schedule
 from loloha.sender.collector import Collector as Client
 from loloha.sender.connection import Connection, Patience, Unreachable
 from loloha.server.tally import Tally
+from ports import free_port
 
 KEY = "the key of the torture test"
 BATCH = 100
@@ -445,12 +446,6 @@ def _n(collector: Collector, campaign: Campaign) -> int:
 def _create(url: str, campaign: Campaign) -> None:
     with Client(url, token=KEY) as client:
         assert client.create(campaign, {"minimum_cohort": 1}).new
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextmanager

@@ -34,7 +34,8 @@ from loloha.campaign import Campaign, Labels, Schedule
 from loloha.sender.collector import Collector as Client
 from loloha.sender.connection import Connection, Patience, Unreachable
 from loloha.sender.sender import Sender
-from torture import KEY, YEARS, Collector, free_port, scratch_store
+from ports import free_port
+from torture import KEY, YEARS, Collector, scratch_store
 
 DEVICES, HOUR, PAST = 3, 3600, 40
 VALUES = ("a", "b", "c", "d", "e")

@@ -3,7 +3,6 @@
 import json
 import os
 import random
-import socket
 import subprocess
 import sys
 import threading
@@ -38,6 +37,7 @@ from loloha.errors import ParameterError, StoreError
 from loloha.reportlog import ReportLog
 from loloha.sender.connection import Connection, Patience, Unreachable
 from loloha.server.tally import Tally
+from ports import free_port
 from serving import create
 from storing import KEY, S3, SECRET, refuse, s3, s3_server
 
@@ -45,12 +45,6 @@ __all__ = ["s3", "s3_server"]
 JSON = "application/json"
 SINGLE = {"content-type": JSON}
 LINES = {"content-type": "application/x-ndjson"}
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def await_health(url: str) -> None:

@@ -4,7 +4,6 @@ import http.client
 import json
 import re
 import shutil
-import socket
 import ssl
 import subprocess
 import threading
@@ -24,6 +23,7 @@ from dashboards import small
 from loloha.collector.dashboard import asset
 from loloha.collector.settings import Settings
 from loloha.sender.collector import Collector
+from ports import free_port
 from serving import Served, get, running_nginx
 
 ROOT = Path(__file__).parents[2]
@@ -198,9 +198,7 @@ def nginx(sample: str, inside: str, folder: Path) -> Iterator[int]:
     maker = shutil.which("openssl")
     if maker is None:
         pytest.skip("no openssl is installed")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     certificate, key = folder / "fullchain.pem", folder / "privkey.pem"
     command = [maker, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=reports"]
     command += ["-keyout", str(key), "-out", str(certificate)]

@@ -27,6 +27,7 @@ from loloha.report import Report
 from loloha.sender import Connection, Patience
 from loloha.sender.connection import _at_once
 from loloha.wire import encode
+from ports import free_port
 from serving import Served, create, get, running_nginx
 
 LINES = "application/x-ndjson"
@@ -67,7 +68,7 @@ def balanced(folder: Path) -> Any:
     def balancing(urls: list[str]) -> Iterator[list[str]]:
         sample = (Path(__file__).parents[2] / "docs" / "scale-out.md").read_text()
         sample = sample.partition("```nginx\n")[2].partition("```")[0]
-        port = torture.free_port()
+        port = free_port()
         servers = "".join(f"server {url.removeprefix('http://')} max_fails=0;" for url in urls)
         changed, number = re.subn(r"(    server 10\.\S+ max_fails=0;\n)+", servers, sample)
         assert number == 1

@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ from clustering import Cluster, awaited, cluster, spark_class, stopped
 from loloha import BiLOLOHA
 from loloha.address import Address, located
 from loloha.cli import main
+from ports import free_port
 from storing import S3, s3, s3_server
 
 __all__ = ["cluster", "s3", "s3_server"]
@@ -142,9 +142,7 @@ def test_spark_submit_knows_its_master(there: Any, cluster: Cluster) -> None:
 def test_spark_connect_is_a_master_too(there: Any, cluster: Cluster) -> None:
     pytest.importorskip("grpc", reason="needs grpc: pip install 'pyspark[connect]'")
     root, conf, expected = there
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     log = cluster.folder / "connect.log"
     connect = "org.apache.spark.sql.connect.service.SparkConnectServer"
     server = spark_class(
