@@ -89,6 +89,11 @@ class Load:
         self._thread.join()
         assert self.acknowledged == USERS
 
+    def wait_for(self, reports: int) -> None:
+        while self.acknowledged < reports:
+            assert self._thread.is_alive()
+            time.sleep(0.01)
+
     def _send(self) -> None:
         with Collector(self.where) as collector:
             for first in range(0, USERS, AT_ONCE):
@@ -115,8 +120,7 @@ def test_a_backup_under_load_has_all_that_was_acknowledged_before(
 ) -> None:
     needed("sqlite3")
     with Served(settings(sqlite_url), Clock(START + 60)) as url, Load(url) as load:
-        while load.acknowledged < USERS // 4:
-            time.sleep(0.01)
+        load.wait_for(USERS // 4)
         least = load.acknowledged
         made = backup(sqlite_url, tmp_path / "backups")
         most = load.acknowledged + AT_ONCE
@@ -133,8 +137,7 @@ def test_a_dump_under_load_has_all_that_was_acknowledged_before(
     needed("pg_dump", "pg_restore")
     store, other = databases
     with Served(settings(store), Clock(START + 60)) as url, Load(url) as load:
-        while load.acknowledged < USERS // 4:
-            time.sleep(0.01)
+        load.wait_for(USERS // 4)
         least = load.acknowledged
         made = backup(store, tmp_path / "backups")
         most = load.acknowledged + AT_ONCE

@@ -192,7 +192,7 @@ def test_health_stays_bad_until_a_write_succeeds(
 
     def await_probes(count: int) -> None:
         for _ in range(count):
-            assert probes.acquire(timeout=10)
+            assert probes.acquire(timeout=300)
 
     committer = committer_of(store, tidy)
     full.set()
@@ -203,7 +203,7 @@ def test_health_stays_bad_until_a_write_succeeds(
     with pytest.raises(StoreError, match="full disk"):
         committer.must_work()
     full.clear()
-    for _ in range(2_000):
+    for _ in range(60_000):
         if not committer.failing:
             break
         sleep(0.005)

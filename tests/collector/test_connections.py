@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -246,19 +247,40 @@ def test_headers_of_a_reasonable_size_are_taken(url: str) -> None:
 def test_half_open_connections_end(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "HEADER_SECONDS", 0.3)
     for start in (b"", b"GET", GET):
-        with connected(url) as stranger:
+        with connected(url) as stranger, suppress(ConnectionError):
             stranger.sendall(start)
             assert stranger.recv(1000) == b""
-    monkeypatch.setattr(connections, "HEADER_SECONDS", 2.0)
-    with connected(url) as patient:
-        for _ in range(6):
+
+
+def test_a_connection_is_waited_for_anew_after_each_request(
+    sqlite_url: str, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "HEADER_SECONDS", 3600.0)
+    served = Served(Settings(store=sqlite_url, rate_limit=""), clock)
+    with served as url, connected(url) as patient:
+        ends = []
+        for _ in range(4):
             patient.sendall(GET + b"\r\n")
             assert patient.recv(1000).startswith(b"HTTP/1.1 200")
-            time.sleep(0.4)
+            (one,) = served.open()
+            while not one.is_idle:
+                time.sleep(0.001)
+            ends.append(one.waits_until)
+            # The timer of the first wait ends, and looks whether that is over.
+            one.loop.call_soon_threadsafe(one._look)
+        assert ends == sorted(set(ends))
 
 
 def test_pipelined_requests_are_not_cut_off(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "HEADER_SECONDS", 0.5)
+    idle, start = [], BoundedProtocol._start_asgi_task
+
+    def late(self: BoundedProtocol, cycle: Any, app: Any) -> None:
+        # The time in which the first request had to come is over by now.
+        idle.append(self.is_idle)
+        self._look()
+        start(self, cycle, app)
+
+    monkeypatch.setattr(BoundedProtocol, "_start_asgi_task", late)
     with connected(url) as stranger:
         stranger.sendall((GET + b"\r\n") * 20)
         said = b""
@@ -266,6 +288,7 @@ def test_pipelined_requests_are_not_cut_off(url: str, monkeypatch: pytest.Monkey
             part = stranger.recv(100_000)
             assert part
             said += part
+    assert idle == [False] * 20
 
 
 def test_few_requests_of_many_at_once_are_parsed_before_they_are_answered(
