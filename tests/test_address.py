@@ -195,3 +195,80 @@ def test_where_a_file_is_seen_while_it_grows_it_grows_under_a_hidden_name(
     assert all(one.startswith(".") and one.endswith(address.PARTIAL) for one in seen)
     assert (memory / "x").read_bytes() == b"1"
     assert [str(one) for one in memory.walk()] == ["memory://m/LOG/x"]
+
+
+class Asked:
+    """Instead of pyarrow's filesystems: remembers what they are made with."""
+
+    def __init__(self) -> None:
+        self.made: dict[str, tuple[Any, dict[str, Any]]] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        def make(*given: Any, **options: Any) -> Any:
+            self.made[name] = given, options
+            return name
+
+        return make
+
+    FileSystem = property(lambda self: self)
+
+    def from_uri(self, uri: str) -> tuple[str, str]:
+        return uri, "base/"
+
+
+def test_each_filesystem_is_opened_with_the_options_of_its_address(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from pyarrow import fs
+
+    fake = Asked()
+    for name in ("S3FileSystem", "AzureFileSystem", "FileSystem", "resolve_s3_region"):
+        monkeypatch.setattr(fs, name, getattr(fake, name))
+    for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_REGION", "AWS_DEFAULT_REGION"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+
+    def opened(text: str) -> Any:
+        place = located(text)
+        assert isinstance(place, Address)
+        return place.mount.opened
+
+    def of_s3(text: str) -> Any:
+        assert opened(text) == ("S3FileSystem", "b")
+        given, options = fake.made.pop("S3FileSystem")
+        assert not given
+        assert options.pop("allow_delayed_open") is options.pop("background_writes") is True
+        assert type(options.pop("retry_strategy")) is fs.AwsStandardS3RetryStrategy
+        return options
+
+    # The region is looked up only where nobody says it.
+    assert of_s3("s3://b/x") == {"region": "resolve_s3_region"}
+    assert fake.made.pop("resolve_s3_region") == (("b",), {})
+    assert of_s3("s3a://b/x?region=eu") == {"region": "eu"}
+    assert of_s3("s3://b/x?endpoint_override=h") == {"endpoint_override": "h"}
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "general")
+    assert of_s3("s3://b/x") == {"endpoint_override": "general"}
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "own")
+    assert of_s3("s3://b/x") == {"endpoint_override": "own"}
+    assert of_s3("s3://b/x?endpoint_override=h") == {"endpoint_override": "h"}
+    for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us")
+    assert of_s3("s3://b/x") == {}
+    assert not fake.made
+
+    azure = "abfs://c@a.dfs.core.windows.net/x"
+    assert opened(azure) == ("AzureFileSystem", "c")
+    assert fake.made["AzureFileSystem"] == (("a",), {})
+    monkeypatch.setenv("AZURE_STORAGE_KEY", SECRET)
+    monkeypatch.setenv("AZURE_STORAGE_SAS_TOKEN", "")
+    assert opened(f"{azure}?blob_storage_scheme=http") == ("AzureFileSystem", "c")
+    options = {"account_key": SECRET, "blob_storage_scheme": "http"}
+    assert fake.made["AzureFileSystem"] == (("a",), options)
+
+    assert opened("gcs://b/x") == ("gs://b/", "base")
+    assert opened("gs://b/x?scheme=http&retry_limit_seconds=3") == (
+        "gs://b/?retry_limit_seconds=3&scheme=http", "base",
+    )  # fmt: skip
+    assert opened("hdfs://n:8020/x") == ("hdfs://n:8020/", "base")

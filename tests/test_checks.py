@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from loloha import checks
-from loloha.errors import DomainError, LolohaError, ParameterError
+from loloha.errors import DomainError, ExtraError, LolohaError, ParameterError
 
 NUMPY_INTEGERS = (
     np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64,
@@ -114,3 +114,72 @@ def test_a_level_has_quantiles(level: Any) -> None:
         return
     with pytest.raises(ParameterError, match="level must be inside"):
         checks.level(level)
+
+
+def test_what_is_shown_is_cut_after_80_characters() -> None:
+    # With its quotes, 78 letters are 80 characters.
+    assert checks.shown("a" * 78) == "'" + "a" * 78 + "'"
+    assert checks.shown("a" * 79) == "'" + "a" * 79 + "..."
+    assert checks.shown(b"a" * 5000) == "b'" + "a" * 78 + "..."
+    assert checks.shown([1] * 26) == repr([1] * 26)
+    assert checks.shown([1] * 27) == repr([1] * 27)[:80] + "..."
+    assert checks.shown(10**5000) == "something of type int"
+
+
+def test_the_first_budget_is_below_the_bound_on_all_reports() -> None:
+    assert checks.budgets(2, 1) == (2.0, 1.0)
+    for eps_inf, eps_1 in ((1.0, 1.0), (1.0, 2.0)):
+        with pytest.raises(ParameterError, match=f"below eps_inf = {eps_inf}, got {eps_1}"):
+            checks.budgets(eps_inf, eps_1)
+
+
+def test_rounds_are_numbers_that_every_language_keeps() -> None:
+    for edge in (0, 2**53 - 1):
+        assert checks.round_number(edge) == edge
+    for outside in (-1, 2**53):
+        with pytest.raises(ParameterError, match="round must be an integer"):
+            checks.round_number(outside)
+
+
+def test_a_limit_that_never_binds_is_none() -> None:
+    assert checks.limit(None, 1.0, "") is checks.limit(math.inf, 1.0, "") is None
+    assert checks.limit(1, 1.0, "") == 1.0
+    for refused in (0.5, True, math.nan):
+        with pytest.raises(ParameterError, match=r"limit must be .*; ask for more"):
+            checks.limit(refused, 1.0, "ask for more")
+
+
+def test_what_names_another_campaign_is_refused() -> None:
+    for actual, wanted in (("a", "a"), (None, "a"), ("a", None), (None, None)):
+        checks.of_campaign("tallies", actual, wanted)
+    with pytest.raises(ParameterError, match="tallies must be of campaign 'b', got those of 'a'"):
+        checks.of_campaign("tallies", "a", "b")
+
+
+def test_one_is_no_plural() -> None:
+    words = [checks.counted(number, "round") for number in range(3)]
+    assert words == ["0 rounds", "1 round", "2 rounds"]
+
+
+def test_json_gets_numbers_that_it_has() -> None:
+    given = [0.5, math.inf, -math.inf, math.nan, 3, None, "x"]
+    assert [checks.finite(number) for number in given] == [0.5, None, None, None, 3, None, "x"]
+
+
+def test_a_span_of_time_is_no_number() -> None:
+    for span in (np.timedelta64(1, "s"), np.timedelta64(1)):
+        with pytest.raises(ParameterError, match="eps must be a number"):
+            checks.eps("eps", span)
+        with pytest.raises(ParameterError, match="level must be inside"):
+            checks.level(span)
+
+
+def test_a_float_of_less_precision_stands_for_its_shortest_decimal() -> None:
+    assert checks.eps("eps", np.float32(0.3)) == 0.3
+    assert checks.eps("eps", Fraction(3, 10)) == 0.3
+
+
+def test_a_missing_library_is_named_with_the_extra_that_has_it() -> None:
+    with pytest.raises(ExtraError, match=r"no_such must be installed to fly; .*loloha\[wings\]"):
+        checks.library("no_such.part", "fly", "wings")
+    assert checks.library("math", "count", "cli") is math
