@@ -1,6 +1,7 @@
 """Randomised response: formulas against high precision, thresholds and laws in exact arithmetic."""
 
 import math
+from collections import Counter
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import permutations, product
@@ -302,6 +303,29 @@ def test_one_table_keeps_the_truth_as_often_and_is_constant_as_often_as_asked(
     assert 0 <= alone.p - channel.p < Fraction(2, SCALE)
     alike = (1 + same) / g if m0 is None else Fraction(m0) / (1 - same)
     assert 0 <= alike - constant < Fraction(2, SCALE)
+
+
+@pytest.mark.parametrize("g", [2, 3, 4])
+@pytest.mark.parametrize("eps", [0.3, 1.1, 5.0])
+@pytest.mark.parametrize("m0", [None, 0.0, 0.02])
+def test_the_loss_of_answers_of_one_table_is_what_its_law_says(
+    g: int, eps: float, m0: float | None
+) -> None:
+    """Of any two orders of the symbols that are asked for: rounded up, and hardly."""
+    if m0 and m0 >= g * channels.grr(eps, g).q:
+        return
+    law = exact_distribution(table_channel(symbol_channel(eps, g), m0).table)
+    for answers in range(2, g + 1):
+        orders = [*permutations(range(g), answers)]
+        seen: list[Counter[tuple[int, ...]]] = [Counter() for _ in orders]
+        for (table, chance), (place, order) in product(law.items(), enumerate(orders)):
+            seen[place][tuple(table[x] for x in order)] += chance  # type: ignore[assignment]
+        worst = max(seen[0][y] / other[y] for other in seen for y in seen[0])
+        told = channels.table_loss(eps, g, m0, answers)
+        if (g, m0) != (2, None):
+            assert spends(worst) <= Decimal(told) <= spends(worst) * (1 + Decimal("1e-11"))
+        else:
+            assert told == 2 * eps
 
 
 @pytest.mark.parametrize("cls", [SymbolChannel, BitChannel, TableChannel], ids=lambda c: c.__name__)

@@ -4,6 +4,7 @@ from collections import Counter
 from fractions import Fraction
 from itertools import combinations, product
 from math import comb, floor
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,16 @@ import pytest
 from laws.variants import example
 from loloha.channels import BitChannel, chained_bits
 from loloha.distribution import exact_distribution
-from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
+from loloha.encodings import (
+    Encoding,
+    Hashed,
+    HiddenThreshold,
+    OneHot,
+    SampledBuckets,
+    Symbols,
+    Threshold,
+)
+from loloha.encodings.part import MEMO_CELLS
 from loloha.hashing import AffineHash, LinearHash, PrimeHash, XXHash
 from loloha.protocols import REGISTRY
 from loloha.rng import SCALE, SimulationRng
@@ -67,12 +77,51 @@ SIZES: list[tuple[Encoding, dict[str, int]]] = [
                                  "cells": 48, "key_bits": 25, "report_bits": 30}),
     (SampledBuckets(96, 24, 24), {"bins": 24, "memo_cells": 24, "memo_symbols": 25,
                                   "cells": 48, "key_bits": 120, "report_bits": 144}),
+    (Threshold(9), {"bins": 8, "values": 9, "memo_cells": 2, "memo_symbols": 2, "cells": 16,
+                    "symbols": 2, "key_bits": 4, "key_count": 8, "report_bits": 5, "keyed": True,
+                    "packed": False, "fractional": False}),
+    (HiddenThreshold(9), {"bins": 1, "values": 9, "memo_cells": 2, "memo_symbols": 2, "cells": 2,
+                          "symbols": 2, "key_bits": 0, "key_count": 1, "report_bits": 1,
+                          "keyed": True, "packed": False, "fractional": True}),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("encoding", "sizes"), SIZES, ids=lambda part: repr(part)[:40])
 def test_sizes(encoding: Encoding, sizes: dict[str, int]) -> None:
     assert {name: getattr(encoding, name) for name in sizes} == sizes
+
+
+def test_what_does_not_count_symbols_has_no_number_of_them() -> None:
+    assert OneHot(9).symbols is SampledBuckets(9, 3, 2).symbols is None
+    assert (Symbols(9).symbols, Hashed(LinearHash(9, 3)).symbols) == (9, 3)
+    assert OneHot(9).packed
+    assert SampledBuckets(9, 3, 2).packed
+
+
+@pytest.mark.parametrize(
+    ("encoding", "labels"),
+    [
+        (Symbols(3), ["a", "b", "c"]),
+        (SampledBuckets(5, 3, 1), ["a … b", "c … d", "e"]),
+        (Threshold(4), ["b … d", "c … d", "d"]),
+        (HiddenThreshold(4), ["mean"]),
+    ],
+    ids=repr,
+)
+def test_a_bin_is_labelled_by_its_first_and_its_last_value(
+    encoding: Encoding, labels: list[str]
+) -> None:
+    assert [encoding.bin_label(bin, "abcde".__getitem__) for bin in range(encoding.bins)] == labels
+
+
+@pytest.mark.parametrize("cls", [Threshold, HiddenThreshold], ids=lambda cls: cls.__name__)
+def test_the_sides_of_a_threshold_are_those_of_each_key(cls: Any) -> None:
+    """Some values are told apart by the thresholds between them; each pattern occurs once."""
+    encoding, values = cls(7), np.array([1, 2, 5])
+    patterns, every = MEMO_CELLS.required(encoding)(encoding, SimpleNamespace(values=values))
+    drawn = {tuple(encoding.memo_index(key, v) for v in (1, 2, 5)) for key in range(1, 7)}
+    assert every
+    assert sorted(map(tuple, patterns.tolist())) == sorted(drawn)
 
 
 @pytest.mark.parametrize("size", [1, 7, 8, 9, 16])
@@ -120,6 +169,16 @@ def test_both_checks_of_hashed_symbols_agree(family: Any) -> None:
     pairs = list(product([-1, 0, 1, 8, 9, 26, 27, 1 << 31, 5 << 31 | 7, 1 << 62], range(-1, 5)))
     got = encoding.valid(np.array([key for key, _ in pairs]), np.array([y for _, y in pairs]))
     assert got.tolist() == [encoding.is_key(key) and encoding.is_answer(y) for key, y in pairs]
+
+
+@pytest.mark.parametrize("encoding", [Threshold(4), HiddenThreshold(4)], ids=repr)
+def test_both_checks_of_sides_agree(encoding: Encoding) -> None:
+    pairs = list(product(range(-1, 6), range(-1, 4)))
+    keys, ys = (np.array(column) for column in zip(*pairs, strict=True))
+    got = encoding.valid(keys, ys)
+    hidden = type(encoding) is HiddenThreshold
+    assert got.tolist() == [(hidden or encoding.is_key(key)) and encoding.is_answer(y)
+                            for key, y in pairs]  # fmt: skip
 
 
 @pytest.mark.parametrize("encoding", [Hashed(LinearHash(9, 3)), SampledBuckets(9, 3, 2)], ids=repr)

@@ -28,6 +28,10 @@ def found() -> Comparison:
     return compare(data(), runs=2, seed=3, **ASKED)
 
 
+def test_each_run_has_randomness_of_its_own(found: Comparison) -> None:
+    assert all(row["mse_standard_error"] > 0 for row in found.rows)
+
+
 def test_there_is_a_row_for_each_protocol_and_budget(found: Comparison) -> None:
     rows = [(row["protocol"], row["eps_inf"]) for row in found.rows]
     labels = ["ololoha", "dbitflippm d=1", "dbitflippm d=4", "grr"]

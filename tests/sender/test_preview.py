@@ -4,7 +4,9 @@ import json
 import random
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,8 +17,10 @@ from faulty import Collector
 from loloha.campaign import Campaign
 from loloha.cli import main
 from loloha.conform import case
+from loloha.encodings.part import ANSWER_WORDS
 from loloha.errors import BudgetError, ParameterError, StateError
-from loloha.sender import Preview, Sender
+from loloha.sender import Preview, Sender, preview
+from loloha.sender.consent import factor
 from loloha.sender.preview import _listed, _words, example
 
 VARIANTS = {one.fingerprint: one for one in case.variants() if one.k == 3}
@@ -49,6 +53,8 @@ def test_it_is_the_report_that_goes(tmp_path: Path, clock: Clock, collector: Col
         waiting = one.preview()
         assert (waiting.kind, waiting.round, waiting.reason) == ("queued", 0, "")
         assert waiting.url == url()
+        assert f"They go to {url()}/reports." in waiting.text
+        assert "thrown away" not in waiting.text
         assert waiting == one.preview() == one.preview(HOURS, round=0)
         assert untouched(tmp_path) == before
         assert collector.left == []
@@ -142,6 +148,9 @@ def test_it_says_what_each_member_means(fingerprint: str) -> None:
         assert members <= said
         assert not {"key", "ticket"} & said - members
         assert f"{len(shown.message)} bytes" in shown.text
+        assert f"at most {factor(campaign.protocol.asked_first)}." in shown.text
+        assert f"taken from the {campaign.protocol.k} at random" in shown.text
+        assert ("its own reporter, key and answer" in shown.text) == ("key" in members)
         assert repr(shown) == f"Preview(kind='example', round={shown.round}, report hidden)"
         assert shown.to_dict()["message"] == message
 
@@ -155,8 +164,54 @@ def test_a_ticket_is_none() -> None:
     assert "zeros stand for it here" in shown.text
 
 
+SUPPORTED: list[tuple[loloha.Protocol, Any, Any, list[str]]] = [
+    (loloha.GRR(k=3, eps=1.0), None, 2, ['value "label 2"']),
+    (
+        loloha.SUE(k=10, eps=1.0),
+        None,
+        b"\x81\x02",
+        ["each of 10 values, 3 of", '("label 0", "label 7", "label 9")'],
+    ),
+    (
+        # Seed 6 is 110 in base 2: the parity of the digits of a value but the last.
+        loloha.BLH(k=5, eps=1.0),
+        6,
+        1,
+        ["cell 1 of 2, which holds 3 of 5", '("label 2", "label 3", "label 4")'],
+    ),
+    (
+        loloha.DBitFlipPM(k=6, eps_inf=1.0, b=3, d=2),
+        (0, 2),
+        b"\x02",
+        ["2 buckets of 3", "1 of them set", '("label 4 … label 5")'],
+    ),
+    (loloha.OneBit(k=4, eps_inf=2.0, eps_1=1.0), 2, 1, ['at least "label 2"']),
+    (loloha.OneBit(k=4, eps_inf=2.0, eps_1=1.0), 2, 0, ['below "label 2"']),
+    (loloha.OneBit(k=4, eps_inf=2.0, eps_1=1.0, target="mean"), None, 1, ["at least a thres"]),
+    (loloha.OneBit(k=4, eps_inf=2.0, eps_1=1.0, target="mean"), None, 0, ["below a threshold"]),
+]
+
+
+@pytest.mark.parametrize(("protocol", "key", "y", "parts"), SUPPORTED)
+def test_an_answer_names_the_values_that_it_supports(
+    protocol: loloha.Protocol, key: Any, y: Any, parts: list[str]
+) -> None:
+    words = " / ".join(ANSWER_WORDS.required(protocol.encoding)(case.campaign(protocol), key, y))
+    assert [part for part in parts if part not in words] == [], words
+
+
+def test_the_values_of_a_cell_are_listed_up_to_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preview, "MOST_HASHED", 5)
+    for k in (5, 6):
+        text = example(case.campaign(loloha.BLH(k=k, eps=1.0)), 0).text
+        assert ("which holds" in text) == (k == 5)
+
+
 def test_rounds_that_no_calendar_has_and_hashes_of_large_domains_are_said() -> None:
     assert "round: 9007199254740991." in example(HOURS, (1 << 53) - 1).text
+    last = replace(HOURS.schedule, expires=None).last
+    assert f"round: {last}, which begins at" in example(HOURS, last).text
+    assert f"round: {last + 1}." in example(HOURS, last + 1).text
     from loloha.campaign import Range, Schedule
     from loloha.protocols import BiLOLOHA
 

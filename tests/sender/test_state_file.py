@@ -216,6 +216,16 @@ def test_a_damaged_state_is_erased_and_its_ledger_stays_if_it_can_be_read(
         assert not one.consent
 
 
+def test_a_state_of_two_names_is_not_erased(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    path.write_bytes(b'{"type":"loloha-sender",')
+    path.chmod(0o600)
+    (tmp_path / "other").hardlink_to(path)
+    with pytest.raises(StateError, match="one name"):
+        AgreementFile.erase(path)
+    assert path.exists()
+
+
 def test_a_tilde_is_the_home(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))

@@ -110,7 +110,7 @@ def _attack(
     chosen = rng.permutation(steady)[:ATTACKED_USERS]
     if not len(chosen):
         return None, None
-    values = np.asarray(dataset.values[chosen], dtype=np.int64)
+    values = dataset.values[chosen]
     answers = record_answers(protocol, values, seed=int(rng.integers(1 << 62)))
     bins = np.array([protocol.encoding.bin(value) for value in range(protocol.k)])
     detection = detect_changes(answers, bins[values])

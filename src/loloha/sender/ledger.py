@@ -29,7 +29,7 @@ class Ledger:
         """The rounds of one campaign, if they are left out; what was spent is the agreement's."""
         every, answered = campaign.schedule.every, self.answered.get(campaign.fingerprint, ())
         # The last round was answered itself: it is no gap that was closed.
-        residue = answered[-1][1] % every if answered and every > 1 else None
+        residue = answered[-1][1] % every if answered else None
         return Account(0.0, answered if wait else (), residue=residue)
 
     def including(self, spent: float, committed: float, answered: Mapping[str, Rounds]) -> Ledger:
