@@ -16,7 +16,7 @@ def draw_round(
     axes: Any, series: Series, row: int, colour: str, width: int = HISTOGRAM_WIDTH
 ) -> None:
     """All values of one round: estimates with intervals, and the truth where it is known."""
-    # ``room`` is how many characters of labels fit below the axes.
+    # ``width`` is how many characters of labels fit below the axes.
     places = np.arange(len(series.labels))
     estimate, lower, upper = (
         numbers[row] for numbers in (series.frequencies, series.lower, series.upper)
