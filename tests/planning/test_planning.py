@@ -5,6 +5,7 @@ import itertools
 import json
 import math
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -444,6 +445,22 @@ def test_one_table_that_gains_nothing_is_not_taken_for_its_price(survey: Any) ->
     plan = loloha.plan(*survey)
     assert not any(row.protocol.joint for row in plan.rows if row.protocol)
     assert plan.recommendation.cap == 2 * survey[2]  # type: ignore[union-attr]
+
+
+def test_what_ololoha_may_err_is_measured_by_the_least_error_of_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[float] = []
+
+    def none(*_: Any, least: float, **__: Any) -> Iterator[Any]:
+        asked.append(least)
+        return iter(())
+
+    monkeypatch.setattr(planning, "variants", none)
+    plan = loloha.plan(20, 1000, 2.0, 1.0)
+    errors = [row.error_one for row in plan.rows if row.eligible]
+    assert asked == [min(errors)]
+    assert min(errors) < max(errors)
 
 
 def test_reports_of_megabytes_are_recommended_only_if_asked_for() -> None:

@@ -2,11 +2,13 @@
 
 import json
 import math
+import sys
 from pathlib import Path
 
 import pytest
 
-from loloha.population.archive import Archive
+from loloha.errors import ExtraError
+from loloha.population.archive import Archive, measure_each
 
 ROW = {
     "data_set": "Syn",
@@ -103,3 +105,14 @@ def test_garbage_is_no_result(path: Path, garbage: bytes) -> None:
     assert Archive(path).find("a/run00", "me") == ROW
     path.write_bytes(garbage)
     assert Archive(path).find("a/run00", "me") is None
+
+
+def test_one_process_goes_through_tasks_in_order_and_needs_no_library(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "joblib", None)
+    assert list(measure_each(str, [3, 1, 2], 1)) == ["3", "1", "2"]
+    # Nor does the only task of several processes.
+    assert list(measure_each(str, [3], 2)) == ["3"]
+    with pytest.raises(ExtraError, match="joblib must be installed"):
+        list(measure_each(str, [3, 1], 2))
