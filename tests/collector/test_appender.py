@@ -32,7 +32,8 @@ from loloha.collector.settings import Settings
 from loloha.collector.store import Store
 from loloha.collector.store.log_counts import put
 from loloha.collector.submission import Submission
-from loloha.engines import make_engine, tally
+from loloha.collector.terms import Terms
+from loloha.engines import RoundTally, make_engine, tally
 from loloha.errors import ParameterError, StoreError
 from loloha.reportlog import ReportLog
 from loloha.sender.connection import Connection, Patience, Unreachable
@@ -165,7 +166,6 @@ class _Slow:
 
 
 def test_a_segment_holds_what_came_in_a_time_or_so_many_reports(store: Any) -> None:
-    from loloha.collector.terms import Terms
     from loloha.wire.batch import Reader
 
     one = campaign()
@@ -310,3 +310,13 @@ def test_a_followed_log_fills_the_store_that_a_dashboard_reads(
         followed.step()
     assert dashboard.get(f"{path}/rounds").json()["rounds"][0]["n"] == 41
     store.close()
+
+
+def test_a_log_brings_no_sums_back_that_were_to_be_deleted(store: Any) -> None:
+    one = campaign()
+    terms = Terms(minimum_cohort=1, keep_days=30)
+    stored = store.create(one, terms, token=None, now=START)[0]
+    last = one.schedule.ends(0) + terms.late_seconds + 30 * 86_400
+    for now, n in ((last, 0), (last - 1, 7)):
+        put(store, stored, RoundTally(0, expected(one, clients(one, 7), 0), 0, 0, 0), now)
+        assert store.tally(stored, 0).n == n

@@ -389,4 +389,11 @@ COLLECTOR = [
         "None",
         "collector/test_operations.py -k disk_on_which",
     ),
+    Mutant(
+        "a followed log brings deleted sums back",
+        "collector/store/log_counts.py",
+        "tallied.round < stored.terms.first_stored(stored.campaign.schedule, now)",
+        "False",
+        "collector/test_appender.py -k brings_no_sums",
+    ),
 ]

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 def put(store: Store, stored: StoredCampaign, tallied: RoundTally, now: float) -> None:
     """Replace the counts of a round by its tally, and publish them by the terms."""
+    if tallied.round < stored.terms.first_stored(stored.campaign.schedule, now):
+        # Its sums were deleted: a log that is kept for longer must not bring them back.
+        return
     # Reports below the batch of publication are stored, and shown with later ones.
     place = {"entry": stored.id, "at": tallied.round}
     with store.database.write() as connection:
