@@ -20,6 +20,8 @@ RETIRED = re.compile(
     # A member of the collector's JSON is called so until 0.4.
     r"contenders?|withheld(?!: str|=why|`:)|cr(?:y|ies) wolf|table for life|memo table"
     r"|one-round rules|many reports at a time|joint law|held against|told apart"
+    # But for the table of old names.
+    r"|\bfleets?\b(?!\": \"load-test)"
     # Not those of JavaScript.
     r"|(?-i:\bpromise[sd]?\b)(?! as fs)|\btwins?\b",
     re.IGNORECASE,
