@@ -23,13 +23,7 @@ from loloha.collector.life import MEANS, following
 from loloha.collector.secret import hashed
 from loloha.collector.store import schema, store
 from loloha.collector.store.admin_key import DAY, LAST, AdminKeys
-from loloha.collector.store.admin_session import (
-    IDLE_SECONDS,
-    LONGEST_SECONDS,
-    MOST,
-    AdminSession,
-    AdminSessions,
-)
+from loloha.collector.store.admin_session import AdminSession, AdminSessions
 from loloha.errors import StoreError
 from loloha.wire import Refusal
 
@@ -37,6 +31,8 @@ Serve = Callable[..., Any]
 OWN = {"origin": "http://127.0.0.1"}
 WRONG = "key must be a valid admin key; try another."
 FORM = {"content-type": "application/x-www-form-urlencoded"}
+IDLE_SECONDS, LONGEST_SECONDS, MOST = 1_800, 28_800, 100
+"""How long a session lasts, and how many do."""
 
 
 def log_in(client: Any, key: str = ADMIN_KEY, **headers: str) -> Any:

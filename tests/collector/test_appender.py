@@ -93,6 +93,15 @@ def test_a_retry_that_reaches_another_collector_counts_once(
     assert (rounds[0].duplicates, rounds[0].conflicts, rounds[0].invalid) == (15, 0, 0)
 
 
+def test_its_end_leaves_no_connection_to_the_store(serve: Any, tmp_path: Path) -> None:
+    client = serve(append_only=str(tmp_path / "log"))
+    reader = client.app.state.context.store.database.reader
+    assert client.get("/v1/campaigns").status_code == 200
+    assert reader.pool.checkedin() > 0
+    client.__exit__(None, None, None)
+    assert reader.pool.checkedin() == 0
+
+
 def test_what_it_does_not_offer_says_so_and_the_rest_is_there(serve: Any, tmp_path: Path) -> None:
     one = campaign()
     dashboard = serve()

@@ -259,6 +259,7 @@ def test_a_guard_of_many_segments_goes_in_batches(store: Store) -> None:
     assert rows(store, stored) == MANY - statement.MOST_ROWS
     # What is left guards nothing, and is not looked at by the clock again.
     assert not store.close_rounds(NOW + 9 * HOUR)
+    assert Deletion(store).finish(until=0.0)
     assert not Deletion(store).finish()
     assert rows(store, stored) == 0
 

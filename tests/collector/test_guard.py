@@ -47,6 +47,8 @@ def test_it_grows_and_stays_right() -> None:
         part = slice(start, start + 7_001)
         assert (guard.classify(names[part], digests[part]) == Seen.NEW).all()
         guard.add(names[part], digests[part])
+        # Half of the slots are free, and no more than that many again.
+        assert 2 * len(guard) <= len(guard._slots) <= 4 * len(guard)
     assert (guard.classify(names, digests) == Seen.SAME).all()
     assert (guard.classify(names, digests + np.uint64(1)) == Seen.DIFFERENT).all()
 

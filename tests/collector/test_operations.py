@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from collecting import ADMIN, ADMIN_KEY, campaign, clients, created, messages
+from golden import FOLDER
 from loloha import reportlog
 from loloha.collector import problem
 from loloha.collector.commit import Committer
@@ -261,18 +262,9 @@ def test_a_log_of_reports_is_kept_on_demand_and_holds_each_once(serve: Any, tmp_
     assert contents.rows == 25
 
 
-def test_the_openapi_document_describes_every_route(serve: Any) -> None:
-    client = serve()
-    document = client.get("/openapi.json").json()
-    assert document["openapi"].startswith("3.1")
-    assert {
-        "/v1/campaigns",
-        "/v1/campaigns/{fingerprint}",
-        "/v1/campaigns/{fingerprint}/reports",
-        "/v1/campaigns/{fingerprint}/rounds/{round}/estimates",
-        "/healthz",
-        "/metrics",
-    } <= set(document["paths"])
+def test_the_openapi_document_is_the_kept_one_and_names_what_it_refers_to(serve: Any) -> None:
+    document = serve().get("/openapi.json").json()
+    assert document == json.loads((FOLDER / "openapi.json").read_text(encoding="utf-8"))
     calls = [call for path in document["paths"].values() for call in path.items()]
     assert {method for method, _ in calls} == {"get", "post", "put", "delete"}
     for method, call in calls:

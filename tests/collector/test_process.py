@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -121,6 +122,14 @@ def test_what_takes_too_long_is_given_up(
     monkeypatch.setattr("loloha.collector.process.MOST_SECONDS", 0.1)
     with pytest.raises(Problem, match="process of this work ended"):
         process.call(linger)
+
+
+def test_nobody_watches_a_process_whose_work_is_done(process: Process, known: str) -> None:
+    process.call(about, known)
+    watches = [one for one in threading.enumerate() if isinstance(one, threading.Timer)]
+    for watch in watches:
+        watch.join(30)
+    assert not any(watch.is_alive() for watch in watches)
 
 
 @pytest.mark.long

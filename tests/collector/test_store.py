@@ -271,12 +271,15 @@ def test_many_small_segments_are_merged_when_they_are_read(
     monkeypatch.setattr("loloha.collector.store.segment.MOST_SEGMENTS", 3)
     entry = entry_of(store)
     sent = messages(entry.campaign, clients(entry.campaign, 9), 0)
-    for one in sent[:8]:
+    for one in sent[:3]:
         record(store, entry, [one])
+    few = Store(store_url)
+    assert counted(record(few, entry, sent[:4])) == (1, 3, [])
+    few.close()
+    assert len(guarded(store)) == 4
     again = Store(store_url)
-    assert counted(record(again, entry, sent)) == (1, 8, [])
-    with again.database.read() as connection:
-        assert connection.execute(sql.select(sql.func.count(schema.guard.c.rows))).scalar() == 2
+    assert counted(record(again, entry, sent)) == (5, 4, [])
+    assert guarded(again) == [4 * ROW_BYTES, 5 * ROW_BYTES]
     again.close()
     last = Store(store_url)
     assert counted(record(last, entry, sent)) == (0, 9, [])

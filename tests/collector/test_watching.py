@@ -184,11 +184,13 @@ def test_a_line_of_the_log_is_an_object() -> None:
         error = sys.exc_info()
     record = logging.LogRecord("asyncio", logging.ERROR, "x", 1, "lost %s", ("::1",), error)
     record.created = START + 0.25
+    vars(record).update(status=200, milliseconds=1.5)
     line = AsJson().format(record)
     assert "\n" not in line
     shown = json.loads(line)
     assert (shown["time"], shown["level"]) == ("2026-01-01T00:00:00Z", "error")
     assert (shown["logger"], shown["message"]) == ("asyncio", f"lost {MASK}")
+    assert (shown["status"], shown["milliseconds"]) == (200, 1.5)
     assert f"peer {MASK} hung up" in shown["traceback"]
     text = AsText().format(record)
     assert text.startswith(f"2026-01-01T00:00:00Z ERROR asyncio lost {MASK}\nTraceback")

@@ -14,7 +14,7 @@ import loloha
 from loloha.distribution import exact_distribution
 from loloha.engines import linked, tally
 from loloha.engines.scores import Scores
-from loloha.engines.window import decode
+from loloha.engines.window import METHODS, decode
 from loloha.errors import ParameterError, WireError
 from loloha.population import linked as linked_reports
 from loloha.population.generation import generate
@@ -315,6 +315,8 @@ def test_what_cannot_be_decoded_is_refused() -> None:
     for other in (
         loloha.RAPPOR(k=4, **BUDGETS),
         loloha.OLH(k=4, eps=1.0),
+        # Its second round never lies.
+        loloha.LGRR(k=3, eps_inf=60.0, eps_1=59.9),
         loloha.DBitFlipPM(k=4, b=4, d=2, eps_inf=1.0),
     ):
         with pytest.raises(ParameterError, match="second round over symbols"):
@@ -380,6 +382,22 @@ STAYING = [
     (loloha.OLOLOHA(k=24, hash="affine", **BUDGETS), 2000, 0.0, 0.7),
     (loloha.LGRR(k=2, eps_inf=4.0, eps_1=3.0), 300, 0.0, 0.0),
 ]
+
+
+def test_what_decoding_moves_beyond_the_noise_of_users_who_stay_is_in_doubt() -> None:
+    """The noise is that at the shares of the mean, which add up to 1 at most."""
+    protocol = loloha.OLOLOHA(k=100, **BUDGETS)
+    reports = linked_reports(protocol, burst(1, 0.3, n=1000), rng=1)
+    likely, plain = (decode(protocol, *reports, method=method) for method in METHODS[1:])
+    f = np.clip(plain.frequencies, 0, 1)
+    assert f.sum() > 1
+    scores = Scores(protocol, 10).length(1000, 1 / 1000)
+    ends = [1000 * float(pmf @ scores.apart**2) for pmf in scores.pmfs]
+    noise = np.sqrt(f / f.sum() * ends[0] + (1 - f / f.sum()) * ends[1])
+    moved = np.abs(likely.frequencies - plain.frequencies)
+    assert likely.doubt == pytest.approx(np.maximum(moved - noise, 0), abs=1e-12)
+    assert 0 < np.count_nonzero(likely.doubt) < 100
+    assert plain.doubt == 0
 
 
 @pytest.mark.long

@@ -56,6 +56,21 @@ def test_files_survive_the_round_trip(protocol, draw, make_log):
     assert all(map(same, from_arrow(protocol, table), reports.arrays))
 
 
+def test_files_are_whole_before_they_are_durable(
+    draw: Any, make_log: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced, sync = [], os.fsync
+
+    def note(file: int) -> None:
+        synced.append(os.fstat(file).st_size)
+        sync(file)
+
+    monkeypatch.setattr(os, "fsync", note)
+    log = make_log(PROTOCOL, (0, draw(PROTOCOL, 100, 1)))
+    (file,) = log.scan().rounds[0]
+    assert file.path.stat().st_size in synced
+
+
 def test_the_schema_is_signed_integers_and_binary_only(protocol):
     for field in schema(protocol):
         kind = field.type.value_type if pa.types.is_fixed_size_list(field.type) else field.type

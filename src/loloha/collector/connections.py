@@ -154,7 +154,6 @@ class BoundedProtocol(HttpToolsProtocol):
             % (self.parser.get_method(), self.url, str(self.parser.get_http_version()).encode())
         ]
         lines += [b"%s: %s" % header for header in _without_upgrade(self.headers)]
-        self._upgrades = False
         self.parser = httptools.HttpRequestParser(self)
         super().data_received(b"\r\n".join([*lines, b"", b""]))
 

@@ -13,10 +13,10 @@ _WORDS = {
 
 def explained(wrong: Mapping[str, Any]) -> str:
     """One of ``errors()``: the name, and what it must be; nothing of what was sent."""
-    message = wrong["msg"].removeprefix("Value error, ").replace("Input should", "must", 1)
+    message = wrong["msg"].removeprefix("Value error, ").replace("Input should", "must")
     message = _WORDS.get(wrong["type"], message)
     *outer, name = wrong["loc"] or ("settings",)
     # For an element of a list, which has an index only.
-    name = f"{outer[-1]}[{name}]" if outer and isinstance(name, int) else name
+    name = f"{outer[-1]}[{name}]" if isinstance(name, int) else name
     # For several fields together the message names them.
     return f"{name} {message}" if message.startswith("must ") else f"{name}: {message}"

@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from fastapi import FastAPI, Request, Response
@@ -33,7 +33,7 @@ from loloha.collector.admin.view import answer_to
 from loloha.collector.admission import LIVE, READY, allow
 from loloha.collector.answer import Json
 from loloha.collector.context import Context
-from loloha.collector.etag import tagged_bytes
+from loloha.collector.etag import tagged
 from loloha.collector.input_error import explained
 from loloha.collector.metric import Metrics
 from loloha.collector.middleware import Entrance, Share
@@ -213,17 +213,20 @@ def _answer_errors_as_problems(app: FastAPI) -> None:
 
 def _add_openapi(app: FastAPI, settings: Settings) -> None:
     """The document, with the schemas of bodies that no framework model describes."""
+    of_framework = app.openapi
 
     @cache
-    def document() -> bytes:
-        openapi = app.openapi()
+    def document() -> dict[str, Any]:
+        openapi = of_framework()
         components = openapi.setdefault("components", {})
         components.setdefault("schemas", {}).update(schemas())
         components["securitySchemes"] = {"admin": {"type": "http", "scheme": "bearer"}}
         # Where this document is, wherever a proxy shows it.
         openapi["servers"] = [{"url": settings.root_path or "."}]
-        return msgspec.json.encode(openapi)
+        return openapi
+
+    app.openapi = document  # type: ignore[method-assign]  # as the framework lets it be extended
 
     @app.get("/openapi.json", include_in_schema=False)
     async def show(request: Request) -> Response:
-        return tagged_bytes(request, document())
+        return tagged(request, document())

@@ -54,7 +54,7 @@ class Widths(NamedTuple):
         """The form of an encoding's reports."""
         keys, _ = encoding.shapes(1)
         groups = 0 if keys is None else math.prod(keys)
-        group_bits = encoding.key_bits // groups if groups else 0
+        group_bits = encoding.key_bits // max(1, groups)
         answer_bits = encoding.report_bits - encoding.key_bits
         return cls(groups, _bytes(group_bits), _bytes(answer_bits), encoding.packed)
 

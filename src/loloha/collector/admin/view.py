@@ -48,8 +48,6 @@ def _environment() -> Environment:
         loader=PackageLoader(__package__),
         autoescape=True,
         undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
     )
 
 

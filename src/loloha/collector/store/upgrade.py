@@ -30,9 +30,8 @@ def upgrade(database: Database) -> None:
             "0.2 on it once, which brings it up to date, or begin with a new store"
         )
     try:
-        if revision is not None:
-            _scripts().get_revision(revision)
         if revision != _scripts().get_current_head():
+            _scripts().get_revision(revision or "base")
             _migrate(database)
     except CommandError:
         raise StoreError(
