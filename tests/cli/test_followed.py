@@ -350,6 +350,26 @@ def test_the_command_goes_on_until_it_is_interrupted(
     assert issubclass(StorageError, OSError)
 
 
+def test_two_do_not_keep_one_folder_up_to_date(
+    there: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each would delete what the guard of the other remembers."""
+
+    def interrupt(_: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(followed, "sleep", interrupt)
+    add(ReportLog("log", CAMPAIGN), segments()[0])
+    line = ["tally", "log", "--campaign", "campaign.json", "--follow", "--out", "out"]
+    with followed.alone(Path("out")):
+        assert main(line) == 1
+        assert "another one does; stop it" in capsys.readouterr().err
+    assert main(line) == 130
+    Path("file").touch()
+    assert main([*line[:-1], "file/out"]) == 1
+    assert "file/out" in capsys.readouterr().err
+
+
 def test_no_option_is_ignored(there: Path, capsys: Any) -> None:
     add(ReportLog("log", CAMPAIGN), segments()[0])
     line = ["tally", "--campaign", "campaign.json"]

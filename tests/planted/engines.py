@@ -199,4 +199,11 @@ WINDOWS = [
         "False",
         "cli/test_followed.py -k copied",
     ),
+    Mutant(
+        "two processes keep one folder of tallies up to date",
+        "cli/followed.py",
+        "closing(StateFile(out / SEEN))",
+        "nullcontext()",
+        "cli/test_followed.py -k two_do_not",
+    ),
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from loloha.address import Location, written
 from loloha.cli import console, table_file
-from loloha.errors import LolohaError, StorageError
+from loloha.cli.results_folder import unwritable
+from loloha.client.file import StateFile
+from loloha.errors import LolohaError, StateError, StorageError
 
 if TYPE_CHECKING:
     from loloha.engines import Engine, RoundTally
@@ -303,6 +305,25 @@ class Followed:
                 self._growing[round] = growing
             if self._put is not None:
                 self._unput[round] = earlier
+
+
+def alone(out: Location) -> AbstractContextManager[Any]:
+    """Keep others from a folder of tallies for as long as this process keeps it up to date."""
+    if not isinstance(out, Path):
+        # What the guard of each remembers is in a folder of its own.
+        return nullcontext()
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        return closing(StateFile(out / SEEN))
+    except OSError as error:
+        raise unwritable(out, error) from error
+    except StateError as error:
+        if isinstance(error.__cause__, OSError):
+            raise unwritable(out, error.__cause__) from error
+        raise LolohaError(
+            "--out must be kept up to date by one --follow at a time, another one does; stop it, "
+            "or name another folder"
+        ) from None
 
 
 def _written(path: Location) -> float | None:

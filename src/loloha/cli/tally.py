@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from loloha import checks
 from loloha.address import Location
 from loloha.cli import campaign_file, console
-from loloha.cli.followed import COLUMNS, Followed, row_of
+from loloha.cli.followed import COLUMNS, Followed, alone, row_of
 from loloha.cli.results_folder import new_folder
 from loloha.errors import ParameterError
 
@@ -86,7 +86,7 @@ def tally(
             if out is None:
                 raise ParameterError("--out must be given with --follow: it holds what was counted")
             options = (chosen, skip_bad, last, late_seconds)
-            with _shown_in(store, agreed) as put:
+            with _shown_in(store, agreed) as put, alone(out):
                 Followed(opened, runs_on, out, summary, *options, put=put).go_on(pause)
         contents = _scanned(opened, chosen, trust_log, skip_bad, last)
         summary |= {
