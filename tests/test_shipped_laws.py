@@ -1,5 +1,6 @@
 """Laws that ship with the package see what they are for."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -7,9 +8,12 @@ import pytest
 
 import loloha
 from loloha.channels import symbol_channel
+from loloha.client import Client
 from loloha.conform import laws
 from loloha.encodings import Symbols
-from loloha.errors import LawError, LolohaError, ParameterError
+from loloha.errors import BudgetError, LawError, LolohaError, ParameterError
+from loloha.report import Report
+from loloha.rng import SimulationRng
 
 
 class Rolled(Symbols):
@@ -53,9 +57,78 @@ class Supported(loloha.LGRR):
     encoding = property(lambda self: Rolled(self.k))
 
 
+class Keyless(loloha.BiLOLOHA):
+    """Gives every user the one seed that is none."""
+
+    def enroll(self, rng: Any) -> int:
+        return 0
+
+
+class Loud(loloha.LGRR):
+    """Sends what no symbol is."""
+
+    def instant(self, rng: Any, kept: Any) -> Any:
+        return kept + self.k
+
+
+class Empty(loloha.LGRR):
+    """Estimates from nothing."""
+
+    def tally(self) -> Any:
+        return SimpleNamespace(estimate=lambda: 0.0)
+
+
+class Truthful(Client):
+    """Says what it is told each time, whatever that is."""
+
+    def report(self, value: Any, *, round: int) -> Report:
+        return Report(None, value)
+
+
+class Withholding(Client):
+    """Sends no report of one value."""
+
+    def report(self, value: Any, *, round: int) -> Report:
+        if value == 2:
+            raise BudgetError("not this one")
+        return super().report(value, round=round)
+
+
+class Amnesic(Client):
+    """Keeps the state that it began with."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return Client(self.protocol, limit=self.limit, rng=SimulationRng(1)).to_dict()
+
+
+class Lenient(Client):
+    """Takes whatever has an integer in it."""
+
+    def report(self, value: Any, *, round: int) -> Report:
+        return super().report(int(value) % self.protocol.k, round=round)
+
+
+class Copied(Client):
+    def __reduce__(self) -> Any:
+        return dict, ()
+
+
+def with_clients(kind: type[Client]) -> type[loloha.LGRR]:
+    return type(
+        kind.__name__, (loloha.LGRR,), {"client": lambda self, **given: kind(self, **given)}
+    )
+
+
 @pytest.mark.parametrize(
     ("broken", "law"),
     [
+        (Keyless, "reports_look_alike"),
+        (Loud, "reports_look_alike"),
+        (Empty, "no_reports_are_a_clear_error"),
+        (with_clients(Truthful), "a_round_is_answered_once"),
+        (with_clients(Withholding), "who_reports_does_not_depend_on_values"),
+        (with_clients(Lenient), "other_values_are_refused_and_cost_nothing"),
+        (with_clients(Copied), "a_client_cannot_be_copied"),
         (Spending, "all_reports_of_a_value_lose_what_its_memo_loses"),
         (Telling, "the_first_report_loses_what_is_realised"),
         (Telling, "support_has_the_stated_chances"),
@@ -65,7 +138,7 @@ class Supported(loloha.LGRR):
         (Spending, "a_protocol_is_a_value"),
     ],
 )
-def test_a_broken_law_is_seen_and_named(broken: type[loloha.LGRR], law: str) -> None:
+def test_a_broken_law_is_seen_and_named(broken: Any, law: str) -> None:
     protocol = broken(k=3, eps_inf=2.0, eps_1=1.0)
     with pytest.raises(LawError, match=f"^{law}: .*; protocol {broken.__name__}"):
         laws.check(protocol, law)
@@ -79,6 +152,14 @@ def test_a_population_that_skips_a_round_is_seen(monkeypatch: pytest.MonkeyPatch
         laws.check(loloha.LGRR(k=3, eps_inf=2.0, eps_1=1.0))
 
 
+def test_a_client_that_forgets_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loloha.LGRR, "client", lambda self, **given: Amnesic(self, **given))
+    with pytest.raises(LawError, match=r"restored client must go on|report must be the same"):
+        laws.check(
+            loloha.LGRR(k=3, eps_inf=2.0, eps_1=1.0), "a_restored_client_goes_on_identically"
+        )
+
+
 def test_a_law_is_chosen_by_name() -> None:
     protocol = loloha.LGRR(k=3, eps_inf=2.0, eps_1=1.0)
     laws.check(protocol)
@@ -86,3 +167,11 @@ def test_a_law_is_chosen_by_name() -> None:
         laws.check(protocol, "nope")
     assert issubclass(LawError, LolohaError)
     assert issubclass(LawError, AssertionError)
+
+
+def test_every_law_is_seen_to_be_broken() -> None:
+    (marked,) = test_a_broken_law_is_seen_and_named.pytestmark  # type: ignore[attr-defined]
+    seen = {law for _, law in marked.args[1]}
+    assert laws.LAWS.keys() - seen == {
+        "a_population_is_simulated_as_its_clients_are", "a_restored_client_goes_on_identically",
+    }  # fmt: skip

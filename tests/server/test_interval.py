@@ -150,6 +150,15 @@ def test_ends_lie_in_0_to_1_and_rise_with_the_support(name: str, eps: float, n: 
         assert high[-1] == 1
 
 
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.999])
+def test_intervals_leave_0_at_the_threshold(level: float) -> None:
+    scatter, unit, skew = Scatter(1e-4, 2e-4, 3e-4), 1e-3, (0.7, 0.2)
+    threshold = Inversion(np.zeros(1), scatter, unit, skew).threshold(level)
+    for frequency, leaves in ((threshold * (1 - 1e-6), False), (threshold * (1 + 1e-6), True)):
+        low, _ = Inversion(np.full(1, frequency), scatter, unit, skew).interval(level)
+        assert (low[0] > 0) == leaves
+
+
 def test_one_report_says_next_to_nothing() -> None:
     low, high = ends(loloha.OLOLOHA(k=10, eps_inf=2.0, eps_1=1.0), 1)
     assert low.tolist() == [0, 0]
