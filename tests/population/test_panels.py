@@ -72,6 +72,24 @@ def test_panels_are_simulated_estimated_and_written() -> None:
     assert "Any 5 rounds" in metrics["privacy"]["text"]
 
 
+def test_a_window_holds_values_that_nobody_has() -> None:
+    """Their interval begins at their frequency, 0; those that all have, at the other end."""
+    values = np.zeros((400, 4), dtype=np.int16)
+    dataset = Dataset(values, tuple("abc"), "made", "user", "Made up.")
+    trial = Trial(loloha.simulate(loloha.GRR(k=3, eps=40.0), dataset, every=2, rng=1), 0.95, 3)
+    assert trial.windows == {"mse": pytest.approx(0.0, abs=1e-9), "coverage": 1.0}
+
+
+def test_without_a_whole_window_there_is_no_mean_of_one() -> None:
+    values = np.zeros((400, 4), dtype=np.int16)
+    for rounds, whole in ((1, False), (2, True)):
+        dataset = Dataset(values[:, :rounds], tuple("abc"), "made", "user", "Made up.")
+        result = loloha.simulate(loloha.GRR(k=3, eps=9.0), dataset, every=2, rng=1)
+        assert bool(Trial(result, 0.95, 3).windows) is whole
+    with pytest.raises(ParameterError, match="result must be that of a data set"):
+        Trial(loloha.simulate(loloha.GRR(k=3, eps=9.0), values, rng=1), 0.95, 3)
+
+
 def test_one_round_in_one_is_what_it_was() -> None:
     values = np.random.default_rng(1).integers(8, size=(50, 3))
     plain = loloha.simulate(PROTOCOL, values, rng=5)

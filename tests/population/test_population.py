@@ -13,7 +13,10 @@ from loloha.channels import SymbolChannel
 from loloha.encodings import Symbols
 from loloha.errors import DomainError, ParameterError
 from loloha.population import Simulation, simulate, supports
+from loloha.population.population import linked
 from loloha.population.samplers import History
+from loloha.population.samplers.draws import Draws
+from loloha.population.samplers.replay import replay_reports
 from loloha.rng import Rng, SimulationRng
 from population import WAYS, always_compiled, numpy_only, wandering
 
@@ -251,6 +254,43 @@ class OwnEncoding(loloha.GRR):
     @property
     def encoding(self) -> Any:
         return Reversed(self.k)
+
+
+# With budgets of hundreds, what is sent is the memo symbol: other draws have a chance of 2^-53.
+NOISELESS = [
+    loloha.GRR(k=6, eps=300.0),
+    loloha.LGRR(k=6, eps_inf=600.0, eps_1=300.0),
+    loloha.OLOLOHA(k=6, eps_inf=600.0, eps_1=300.0, g=3),
+]
+
+
+@pytest.mark.parametrize("protocol", NOISELESS, ids=repr)
+def test_reports_joined_by_user_are_those_of_their_values(protocol: Any) -> None:
+    values = wandering(60, 4, 6)
+    values[::3, 1] = values[5] = -1
+    encoding = protocol.encoding
+    keys, ys = linked(protocol, values, rng=3)
+    assert ys.shape == values.shape
+    assert (keys is None) == (encoding.shapes(1)[0] is None)
+    rounds = [*replay_reports(protocol, values, Draws(3))]
+    assert len(rounds) == 4
+    for t, sent in enumerate(rounds):
+        assert sent.senders.tolist() == (values[:, t] >= 0).tolist()
+        own = [None] * 60 if sent.keys is None else iter(sent.keys.tolist())
+        places = np.flatnonzero(sent.senders)
+        cells = [
+            encoding.memo_index(key, int(values[u, t])) for u, key in zip(places, own, strict=False)
+        ]
+        assert sent.ys.tolist() == cells
+    for u, v in np.argwhere(values >= 0):
+        key = None if keys is None else int(keys[u])
+        assert ys[u, v] == encoding.memo_index(key, int(values[u, v]))
+    assert set(ys[values < 0].tolist()) == {-1}
+
+
+def test_bits_are_not_joined_by_user() -> None:
+    with pytest.raises(ParameterError, match="must send symbols"):
+        linked(loloha.OUE(k=3, eps=1.0), np.zeros((1, 1), dtype=int), rng=1)
 
 
 @pytest.mark.parametrize(
