@@ -18,6 +18,7 @@ from loloha.conform import PortError, case, conform, connect, document_case
 from loloha.conform.suite import GROUPS
 from loloha.errors import CampaignError, ParameterError
 from loloha.protocols import REGISTRY
+from loloha.rng import SimulationRng
 from loloha.sender import Sender
 from serving import Served, create
 
@@ -272,6 +273,54 @@ def test_a_command_that_is_no_port(code: str, why: str) -> None:
         pytest.raises(PortError, match=why),
     ):
         port.ask("document", document="")
+
+
+# Answers lines in capitals, their end and questions as they come, after two draws.
+CAPITALS = """
+import json
+for line in iter(input, None):
+    if not line:
+        print('{"end": 1}', flush=True)
+    elif line[0] != '{':
+        print(line.upper(), flush=True)
+    else:
+        drawn = []
+        for asked in json.loads(line).get("draws", ()):
+            print(json.dumps(asked), flush=True)
+            drawn.append(json.loads(input())["drawn"])
+        print(json.dumps({"asked": json.loads(line)["ask"], "drawn": drawn}), flush=True)
+"""
+EDGES = [{"draw": "bernoulli", "threshold": edge} for edge in (0, 1 << 53)]
+EDGES += [{"draw": "below", "n": edge} for edge in (1, 1 << 53)]
+OUTSIDE = [{"draw": "bernoulli", "threshold": edge} for edge in (-1, (1 << 53) + 1, 0.5)]
+OUTSIDE += [{"draw": "below", "n": edge} for edge in (0, (1 << 53) + 1, "3")]
+
+
+def test_a_port_draws_and_answers_questions_and_lines_in_turn() -> None:
+    with connect([sys.executable, "-c", CAPITALS]) as port:
+        assert port.ask("x") == {"asked": "x", "drawn": []}
+        assert port.lines(["a b", "c"]) == ["A B", "C"]
+        assert port.end_lines() == {"end": 1}
+        drawn = port.ask("y", rng=SimulationRng(1), draws=EDGES)["drawn"]
+        assert drawn[:3] == [False, True, 0]
+        for asked in OUTSIDE:
+            with pytest.raises(PortError, match="port must ask for a draw"):
+                port.ask("z", rng=SimulationRng(1), draws=[asked])
+            # It waits for its number.
+            port._write('{"drawn": 0}')
+            assert port._hear() == {"asked": "z", "drawn": [0]}
+
+
+def test_good_documents_reach_the_ends_of_what_is_allowed() -> None:
+    good = [*document_case.good_documents()]
+    for at_once in (
+        {one.schedule.expires - one.schedule.start for one in good if one.schedule.expires} >= {1},
+        {one.schedule.every for one in good} >= {1, 3, 1 << 24},
+        {one.schedule.seconds for one in good} >= {1, 366 * 86400},
+        {len(one.name) for one in good} >= {200},
+        {one.keys for one in good} == {"drawn", "assigned"},
+    ):
+        assert at_once
 
 
 NO_AUDIT = """

@@ -15,7 +15,7 @@ from scipy.stats import binom
 
 import loloha
 from loloha.errors import ParameterError
-from loloha.planning import planning
+from loloha.planning import limits, planning
 from loloha.planning.prospect import Prospect, prospect
 from loloha.protocols import REGISTRY
 from loloha.server.estimate import normal_quantile, simultaneous_error, variance
@@ -476,6 +476,18 @@ def test_reports_of_megabytes_are_recommended_only_if_asked_for() -> None:
     assert (asked.name, asked.left_out) == ("l-osue", False)
     # Nothing is left out where it fits.
     assert not any(row.left_out for row in loloha.plan(512_000, 50_000, 5.0, 4.0).rows)
+
+
+def test_rows_say_how_far_above_the_least_variance_they_are() -> None:
+    """Of any first report with that loss; of buckets that are no values nothing is known."""
+    made = [row for row in loloha.plan(40, 10_000, 4.0, 2.0).rows if row.protocol is not None]
+    for row in made:
+        protocol: Any = row.protocol
+        p, q = float(protocol.realised.p_star), float(protocol.realised.q_star)
+        noise = q * (1 - q) / (p - q) ** 2 / protocol.encoding.expected_eligible(1)
+        least = limits.variance(40, protocol.asked_first)
+        assert row.above_optimum == pytest.approx(noise / least - 1, rel=1e-6, abs=1e-9)
+    assert prospect(loloha.DBitFlipPM(k=40, b=4, eps_inf=2.0), 100).above_optimum is None
 
 
 @pytest.mark.long

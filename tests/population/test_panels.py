@@ -118,6 +118,15 @@ def test_rounds_are_estimated_together_from_four_on(rounds: int, together: bool)
     assert (trial._estimated is not None) is together
 
 
+def test_domains_up_to_a_size_are_estimated_together(
+    of_numbers: Trial, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = of_numbers.result
+    for most in (result.estimates.size, result.estimates.size - 1):
+        monkeypatch.setattr(trial, "MOST_TOGETHER", most)
+        assert (Trial(result, 0.9, 7)._estimated is None) == (most < result.estimates.size)
+
+
 @pytest.fixture
 def of_numbers() -> Trial:
     """Of 40 users with 0, 1 or 4 of 0..4, and nobody in the second of five rounds."""

@@ -300,7 +300,7 @@ def test_what_the_samplers_do_not_know_is_run_client_by_client(protocol: Any) ->
     values = wandering(3000, 2, 5)
     seen: list[float] = []
     result = simulate(protocol, values, rng=1, progress=seen.append)
-    assert len(seen) == 3000, "one step a user"
+    assert seen == [users / 3000 for users in range(1, 3001)]
     for t in range(2):
         held = values[:, t][values[:, t] >= 0]
         truth = np.bincount(held, minlength=5) / len(held)
