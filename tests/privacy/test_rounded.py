@@ -90,6 +90,24 @@ def test_a_curve_of_another_first_loss_is_left_as_it_is() -> None:
         (rounded.about(18.12, 3), "18.1"),
         (rounded.about(0), "0"),
         (rounded.about(8.2e13), "8.2e+13"),
+        (rounded.about(9.9e11), "990 000 000 000"),
+        (rounded.about(1e12), "1e+12"),
+        (rounded.about(9_940), "9900"),
+        (rounded.about(9_999), "10 000"),
+        (rounded.about(math.inf), "inf"),
+        (rounded.frequency(1.0), "100 %"),
+        (rounded.percent(9.994), "999 %"),
+        (rounded.percent(9.996), "1000 %"),
+        (rounded.at_least(1.01), "2"),
+        (rounded.at_least(9.2), "10"),
+        (rounded.at_least(101), "110"),
+        (rounded.at_least(110), "110"),
+        (rounded.at_least(math.inf), "inf"),
+        (rounded.loss(9_999), "9999"),
+        (rounded.loss(10_000), "10 000"),
+        (rounded.in_bytes(999), "999 bytes"),
+        (rounded.in_bytes(1000), "1 kB"),
+        (rounded.in_bytes(1_000_000), "1 MB"),
         (rounded.loss(22.67037), "22.67"),
         (rounded.loss(74_802_000), "75 000 000"),
         (rounded.loss(math.inf), "no bound"),
@@ -101,6 +119,22 @@ def test_a_curve_of_another_first_loss_is_left_as_it_is() -> None:
 )
 def test_numbers_for_people(shown: str, text: str) -> None:
     assert shown == text
+
+
+def test_two_shares_have_the_digits_that_tell_them_apart() -> None:
+    assert rounded.in_order(0.3, 0.2) == ("30 %", "20 %")
+    assert rounded.in_order(0.12346, 0.12344) == ("12.35 %", "12.34 %")
+    assert rounded.in_order(1.5, 0.2) == ("above 100 %", "20 %")
+    assert rounded.in_order(1.0, 0.99999) == ("100 %", "99.999 %")
+
+
+def test_what_was_asked_for_is_told_where_rounding_alone_makes_a_difference() -> None:
+    assert rounded.as_asked(0.3 * (1 - rounded.NEAR / 2), 0.3) == 0.3
+    other = 0.3 * (1 - rounded.NEAR * 2)
+    assert rounded.as_asked(other, 0.3) == other
+    assert rounded.product(3, 0.1) == 0.3
+    assert rounded.product(1, 0.123456789012345) == 0.123456789012345
+    assert rounded.digits(0.123456) == 0.1235
 
 
 def test_a_cap_is_a_product_of_what_was_asked_for() -> None:
