@@ -110,7 +110,9 @@ def test_a_session_ends_when_it_is_idle_and_when_it_is_old(serve: Serve, clock: 
     while clock.now + IDLE_SECONDS <= began + LONGEST_SECONDS:
         clock.now += IDLE_SECONDS - 1
         assert client.get("/admin/").status_code == 200
-    clock.now = began + LONGEST_SECONDS
+    clock.now = began + LONGEST_SECONDS - 1
+    assert client.get("/admin/").status_code == 200
+    clock.now += 1
     ended = client.get("/admin/")
     assert ended.status_code == 401
     assert "has ended" in ended.text

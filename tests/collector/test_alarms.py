@@ -180,6 +180,15 @@ def test_domains_too_wide_are_refused(serve: Any, clock: Clock) -> None:
     assert "loloha series" in answer.json()["detail"]
 
 
+def test_an_alarm_waits_for_no_webhook_where_there_is_none(serve: Any, clock: Clock) -> None:
+    client = serve(alarms=[{"expected": 0.05}])
+    path = filled(client, clock, range(BURST + 1), AGREED, clients(AGREED, N))
+    clock.now += HOUR
+    watch(client)
+    assert len(client.get(f"{path}/alarms").json()["alarms"]) == 1
+    assert AlarmStore(client.app.state.context.store).waiting() == 0
+
+
 def test_a_burst_alarms_once_and_is_sent_until_it_arrives(
     serve: Any, clock: Clock, receiver: Receiver, caplog: pytest.LogCaptureFixture
 ) -> None:

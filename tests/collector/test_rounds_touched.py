@@ -102,6 +102,18 @@ def test_no_commit_touches_many_rounds_whatever_an_upload_holds(
     store.close()
 
 
+def test_an_upload_is_cut_only_if_its_work_is_more_than_a_piece_may_be(sqlite_url: str) -> None:
+    store = Store(sqlite_url)
+    entry = many_rounds(store)
+    upload = Submission.of(entry, batch(entry.campaign, spread(entry, 2, 3)))
+    ((name, piece, places),) = upload.pieces(upload.work)
+    assert (name, piece, places) == (None, upload, slice(None))
+    pieces = list(upload.pieces(upload.work - 1))
+    assert None not in [name for name, _, _ in pieces]
+    assert sorted(place for _, _, places in pieces for place in places.tolist()) == [*range(6)]
+    store.close()
+
+
 def test_uploads_in_the_same_rounds_share_what_touching_them_costs(
     sqlite_url: str, bounded: int
 ) -> None:

@@ -4,6 +4,27 @@ from planted.mutant import Mutant
 
 COLLECTOR = [
     Mutant(
+        "whoever else cancels is taken for a deadline",
+        "collector/deadline.py",
+        "self._has_passed and self._task.uncancel() <= self._cancelled",
+        "self._has_passed",
+        "collector/test_deadline.py -k whoever_else",
+    ),
+    Mutant(
+        "as many other reports of a log replace what a round shows",
+        "collector/store/log_counts.py",
+        "is_over and n > published and n >= terms.minimum_cohort",
+        "is_over and n >= terms.minimum_cohort",
+        "collector/test_log_counts.py -k published_once",
+    ),
+    Mutant(
+        "values are the most frequent ones by the rounds that they are known in",
+        "collector/estimates.py",
+        "total / np.maximum(rounds, 1)",
+        "total",
+        "collector/test_estimates.py -k most_frequent",
+    ),
+    Mutant(
         "a collector does not see what another has counted",
         "collector/store/record.py",
         "opened.is_behind = True",
