@@ -348,7 +348,7 @@ def test_explain_says_what_it_must(protocol: Protocol) -> None:
         assert "the total is unbounded" in leaks
         assert len(found.protected) == 2
         assert f"at most e^{protocol.realised.eps_first:.4g} = " in found.protected[1]
-        assert "Linking: nothing is kept" in leaks
+        assert "keys are drawn anew" in leaks
         return
     assert f"at most e^{protocol.asked_memo:.4g} = " in protected
     assert "A value that never changes" in protected

@@ -132,7 +132,7 @@ def test_what_was_asked_for_is_told_where_rounding_alone_makes_a_difference() ->
     assert rounded.as_asked(0.3 * (1 - rounded.NEAR / 2), 0.3) == 0.3
     other = 0.3 * (1 - rounded.NEAR * 2)
     assert rounded.as_asked(other, 0.3) == other
-    assert rounded.product(3, 0.1) == 0.3
+    assert (rounded.product(3, 0.1), rounded.product(3, 0.3)) == (0.3, 0.9)
     assert rounded.product(1, 0.123456789012345) == 0.123456789012345
     assert rounded.digits(0.123456) == 0.1235
 
