@@ -139,6 +139,14 @@ def test_a_reason_says_where_rare_values_would_be_better_otherwise(
         assert text.index("error of an attribute") < text.index(rest)
 
 
+def test_where_no_protocol_keeps_the_budgets_neither_way_has_losses() -> None:
+    found = plan_attributes(5, 100, 2.0, 1.0, attributes=2, protocols=["grr"])
+    assert found.shared.recommendation is found.drawn.recommendation is None
+    assert "either way" in found.reason
+    assert found.better == "drawn"
+    assert found.losses == {"shared": None, "drawn": None}
+
+
 def test_small_budgets_are_better_drawn() -> None:
     """V* falls as 1/eps^2 there: a d-th of the budget costs d^2, a d-th of the reports d."""
     found = plan_attributes(20, 10_000, 1.0, 0.5, attributes=4)

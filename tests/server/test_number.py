@@ -5,6 +5,7 @@ import operator
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations, permutations, product
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,9 @@ from loloha.report import Report
 from loloha.server import quantile_interval
 from loloha.server.estimate import Estimate
 from loloha.server.number import Numbers, mean_scatter
+from loloha.server.number_series import of_series
 from loloha.server.quantile_interval import Blocks, likely, quantile_ends
+from loloha.server.statespace import Posterior
 from loloha.server.variance import Channel
 
 BUDGETS = {"eps_inf": 2.0, "eps_1": 1.0}
@@ -377,3 +380,24 @@ def test_the_mean_of_some_of_all_users_errs_as_if_drawn_without_replacement(n: i
     drawn = [np.mean(some) for some in combinations(population, n)]
     scatter = mean_scatter(one_bit(5), CHANNEL, float(n), len(population))
     assert scatter.bend * 0.5 * 0.5 == pytest.approx(np.var(drawn), abs=1e-15)
+
+
+def test_rounds_together_are_as_many_reports_of_one_as_have_their_variance() -> None:
+    """Of so many fixed users, a share of whom reaches a threshold, the unbiased share varies so."""
+    shares, variances = np.array([[0.9, 0.4, -0.01]]), np.array([[1e-3, 2e-4, 5e-2]])
+    mean, protocol = Posterior(np.array([[0.43]]), np.array([[0.02**2]])), one_bit(4)
+    observed: Any = SimpleNamespace(protocol=protocol)
+    numbers = of_series(observed, Posterior(shares, variances), mean)
+    p, q = (float(one) for one in (protocol.realised.p_star, protocol.realised.q_star))
+    for place, share in enumerate([0.9, 0.4, 0.0]):
+        n = numbers.eligible[0, place]
+        ones = share * n * p * (1 - p) + (1 - share) * n * q * (1 - q)
+        assert ones / (n * (p - q)) ** 2 == pytest.approx(variances[0, place], rel=1e-9)
+    np.testing.assert_allclose(numbers.shares, shares, rtol=1e-9)
+    assert (numbers.mean, numbers.mean_error) == (pytest.approx([1.29]), pytest.approx([0.06]))
+    low, high = numbers.mean_interval(0.95)
+    assert (low, high) == (pytest.approx([1.29 - 0.1176], rel=1e-4), pytest.approx([1.4076], 1e-4))
+    hidden: Any = SimpleNamespace(protocol=one_bit(4, target="mean"))
+    alone = of_series(hidden, mean, mean)
+    assert alone.ones is alone.eligible is None
+    assert alone.mean == numbers.mean
