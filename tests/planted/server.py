@@ -519,4 +519,18 @@ SERVER = [
         "1.0",
         "server/test_series.py -k panels",
     ),
+    Mutant(
+        "the threshold of one value takes both tails for one",
+        "server/interval.py",
+        "_deviate(tail / 2)",
+        "_deviate(tail)",
+        "server/test_interval.py -k leave_0",
+    ),
+    Mutant(
+        "rounds together count as fewer reports than they are",
+        "server/number_series.py",
+        "(f * p * (1 - p) + (1 - f) * q * (1 - q)) / contrast**2",
+        "(f * p * (1 - p) + (1 - f) * q * (1 - q)) / contrast",
+        "server/test_number.py -k rounds_together",
+    ),
 ]

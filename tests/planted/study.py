@@ -240,4 +240,25 @@ PAPER = [
         "return is_apart",
         "population/test_identifier.py -k 'by_name'",
     ),
+    Mutant(
+        "every run of a comparison draws the same",
+        "population/point.py",
+        "np.random.SeedSequence(seed, spawn_key=key.tolist())",
+        "np.random.SeedSequence(seed)",
+        "population/test_comparison.py -k randomness_of_its_own",
+    ),
+    Mutant(
+        "a window whose interval begins at its truth does not hold it",
+        "population/trial.py",
+        "lower <= truth",
+        "lower < truth",
+        "population/test_panels.py -k that_nobody_has",
+    ),
+    Mutant(
+        "the shipped laws take a key of nobody for one in range",
+        "conform/laws.py",
+        "encoding.is_sent(key) and encoding.is_answer(y)",
+        "encoding.is_answer(y)",
+        "test_shipped_laws.py -k broken_law",
+    ),
 ]
