@@ -57,7 +57,7 @@ def test_every_name_of_the_glossary_exists() -> None:
             found(name)
 
 
-def test_a_name_that_does_not_exist_is_found_out() -> None:
+def test_a_name_that_does_not_exist_fails() -> None:
     for name in ("loloha.Estimate.frequency", "loloha.nowhere", "loloha.OLOLOHA.eps_3"):
         with pytest.raises((AttributeError, ImportError)):
             found(name)

@@ -106,7 +106,7 @@ def test_a_name_that_left_its_module_is_found_there_with_a_warning(old: str) -> 
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_the_groups_of_0_2_0_hold_the_classes_that_they_held() -> None:
+def test_the_groups_of_0_2_0_have_the_classes_that_they_had() -> None:
     groups = {name: found(name) for name in NAMES_OF_0_2 if "protocols" in name}
     held = {
         (name.rpartition(".")[2], cls.name)

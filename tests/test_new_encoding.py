@@ -206,7 +206,7 @@ def test_messages_of_every_form_are_read(campaign: Campaign) -> None:
         assert (whole(parts, total) == counted.counts).all()
 
 
-def test_what_is_said_before_a_collection_claims_nothing_unknown(campaign: Campaign) -> None:
+def test_plans_claim_nothing_unknown(campaign: Campaign) -> None:
     protocol = campaign.protocol
     (row,) = loloha.plan(K, N, 60.0, 59.0, protocols=[protocol]).rows
     assert row.server_operations == math.inf
@@ -321,7 +321,7 @@ def test_an_encoding_of_one_file_brings_its_parts(
     assert loloha.privacy.growth(low, [1, 2, 100]) == pytest.approx(expected)
 
 
-def test_what_is_missing_is_said_with_what_happens_instead(protocol: Any) -> None:
+def test_missing_parts_are_listed_with_their_fallbacks(protocol: Any) -> None:
     assert not missing(loloha.LGRR(k=K, eps_inf=2.0, eps_1=1.0))
     assert not missing(loloha.OLH(k=K, eps=1.0))
     nothing = missing(protocol)

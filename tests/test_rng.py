@@ -85,7 +85,7 @@ def spread(numbers: list[int], width: int, spare: int) -> bytes:
 
 
 @pytest.mark.parametrize(("size", "digits"), [(1, 1), (1, 3), (2, 1), (2, 2), (2, 3), (3, 2)])
-def test_draws_at_once_have_the_law_of_draws_one_by_one(size: int, digits: int) -> None:
+def test_draws_at_once_have_the_distribution_of_single_draws(size: int, digits: int) -> None:
     """PAINS 13: every threshold, certain and impossible ones too, by enumeration.
 
     The law is that of the answers and the randomness taken for them: the one tells no more of the
@@ -219,18 +219,18 @@ def test_the_client_draws_from_the_operating_system_alone(
     loloha.Client.from_dict(client.to_dict()).report(1, round=10)
 
 
-def test_a_client_is_secure_unless_told_otherwise() -> None:
+def test_a_client_is_secure_by_default() -> None:
     """PAINS 11: two clients of one program never agree on what they draw."""
     protocol = loloha.protocol("dbitflippm", k=256, eps_inf=1.0, d=128)
     assert protocol.client().report(3, round=0) != protocol.client().report(3, round=0)
     assert isinstance(protocol.client()._rng, SecureRng)
 
 
-def test_primitives_of_all_sources_agree_on_the_law() -> None:
+def test_primitives_of_all_sources_have_one_distribution() -> None:
     assert exact_distribution(lambda rng: rng.bernoulli(SCALE // 4))[True] * 4 == 1
 
 
-def test_numbers_side_by_side_are_kept_where_they_are_few() -> None:
+def test_numbers_side_by_side_are_cached_if_few() -> None:
     """So that memory stays bounded: what a large answer takes is forgotten."""
     for size, kept in ((1, 1), (rng_module._SMALL, 1), (rng_module._SMALL + 1, 0)):
         rng_module._small.cache_clear()

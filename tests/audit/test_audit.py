@@ -41,7 +41,7 @@ def simulated(protocol: Protocol, seed: int = 1) -> ClientDevice:
 
 @pytest.mark.parametrize("alpha", [0.05, 1e-3, 1e-9])
 @pytest.mark.parametrize(("x", "n"), [(0, 5), (5, 5), (1, 5), (3, 10), (700, 1000), (3, 100_000)])
-def test_bounds_are_those_of_the_beta_law(x: int, n: int, alpha: float) -> None:
+def test_bounds_are_those_of_the_beta_distribution(x: int, n: int, alpha: float) -> None:
     low, high = clopper_pearson(x, n, alpha)
     assert low == pytest.approx(beta.ppf(alpha, x, n - x + 1) if x else 0, rel=1e-6)
     assert high == pytest.approx(beta.ppf(1 - alpha, x + 1, n - x) if x < n else 1, rel=1e-6)

@@ -138,7 +138,7 @@ def test_a_missing_field_is_refused() -> None:
             Campaign.from_dict(document)
 
 
-def test_only_kept_keys_can_be_assigned() -> None:
+def test_only_permanent_keys_can_be_assigned() -> None:
     for protocol in (loloha.OLH(k=4, eps=1.0), loloha.RAPPOR(k=4, eps_inf=2.0, eps_1=1.0)):
         with pytest.raises(CampaignError, match="'drawn'"):
             campaign(protocol=protocol, keys="assigned")

@@ -105,7 +105,7 @@ class Colour(enum.StrEnum):
     ],
     ids=repr,
 )  # fmt: skip
-def test_a_label_is_found_by_what_it_says(label: Any, value: Any) -> None:
+def test_a_label_is_found_by_its_text(label: Any, value: Any) -> None:
     assert Labels((label, -1)).index(value) == 0
 
 

@@ -236,7 +236,7 @@ def test_a_chain_over_bits_realises_at_most_eps_1(name: str, eps_inf: float, eps
 
 
 @pytest.mark.parametrize(("g", "keep"), [(2, SCALE // 3), (3, 1), (4, SCALE - 1), (5, SCALE)])
-def test_the_truth_is_kept_exactly_and_lies_are_uniform(g: int, keep: int) -> None:
+def test_the_truth_has_its_exact_probability_and_lies_are_uniform(g: int, keep: int) -> None:
     """PAINS 1, 2: a lie never equals the truth, so the truth has probability p and not more."""
     channel = SymbolChannel(g, keep)
     for x in range(g):
@@ -261,7 +261,7 @@ def test_a_bit_is_answered_with_its_own_probability() -> None:
 
 @pytest.mark.parametrize("g", [2, 3, 5])
 @pytest.mark.parametrize("eps", [0.3, 1.0, 4.0])
-def test_the_loss_of_a_channel_is_what_its_law_says(eps: float, g: int) -> None:
+def test_the_loss_of_a_channel_is_that_of_its_distribution(eps: float, g: int) -> None:
     """PAINS 1: the loss is read off the enumerated law, not off the formula."""
     channel = symbol_channel(eps, g)
     laws = [exact_distribution(lambda rng, x=x: channel.draw(rng, x)) for x in range(g)]

@@ -69,7 +69,7 @@ def test_a_long_deletion_is_waited_for(
     assert told.rstrip().endswith("is deleted")
 
 
-def test_what_ends_is_said_before_it_is_done(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_consequences_are_shown_before_an_end(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["campaign", "close", url]) == 2
     told = capsys.readouterr().err
     assert "for ever" in told

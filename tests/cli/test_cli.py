@@ -184,7 +184,7 @@ def test_how_commands_end(failure: BaseException, code: int, says: str) -> None:
     assert (done.exit_code, done.stdout, done.stderr) == (code, "", says and says + "\n")
 
 
-def test_compiling_is_told_once_while_it_happens() -> None:
+def test_compiling_is_announced_once_while_it_happens() -> None:
     # The first run of a table took 44 s "simulating", and 2 s ever after.
     pytest.importorskip("numba")
     code = (
@@ -387,7 +387,7 @@ def test_json_has_no_numbers_that_json_lacks() -> None:
     }
 
 
-def test_only_what_takes_long_is_told(
+def test_only_long_work_shows_progress(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     at = iter([0.0, 0.3, 10.0, 13.26])

@@ -168,7 +168,7 @@ def test_demo_never_replaces_the_files_of_others(tmp_path: Path) -> None:
     assert (tmp_path / "thesis.tex").read_text() == "work of years"
 
 
-def test_a_collector_that_cannot_start_says_what_it_said(
+def test_a_collector_that_cannot_start_reports_its_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from loloha.cli import deployment

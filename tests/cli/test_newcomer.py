@@ -34,7 +34,7 @@ def document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
     return str(path)
 
 
-def test_the_verdict_on_a_campaign_is_in_percent(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_accuracy_check_of_a_campaign_is_in_percent(capsys: pytest.CaptureFixture[str]) -> None:
     line = ["campaign", "create", "h", *OLOLOHA, "--domain", "a,b,c", "--n", "50000"]
     assert main(line) == 0
     said = capsys.readouterr().err
@@ -89,7 +89,7 @@ def test_a_collector_that_does_not_answer_is_named_and_the_token_is_not(
     assert "(asked: 127.0.0.1:9)" in fails("load-test", "adult", "--campaign", NOBODY)
 
 
-def test_a_missing_admin_key_and_a_wrong_one_are_told_apart(
+def test_a_missing_and_a_wrong_admin_key_have_different_errors(
     fails: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("fastapi", reason="the collector's extra is not installed")
@@ -203,7 +203,7 @@ def test_results_make_their_folders_or_say_where_they_cannot_go(
     assert not list(tmp_path.rglob("*.part"))
 
 
-def test_rounds_without_reports_are_told(
+def test_rounds_without_reports_are_reported(
     tmp_path: Path, document: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("duckdb", reason="the engines' extra is not installed")

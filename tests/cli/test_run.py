@@ -206,7 +206,7 @@ def test_metrics_say_what_was_done_and_how_well(
 
 
 @pytest.mark.long
-def test_a_seed_repeats_a_run_and_without_one_none_is_kept(
+def test_a_seed_repeats_a_run_and_without_one_none_is_stored(
     pages: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -307,7 +307,7 @@ def test_estimates_of_numbers_have_mean_and_quantiles(
 
 
 @pytest.mark.usefixtures("no_picture")
-def test_buckets_are_held_against_the_bucketed_truth(pages: Path, out: Path) -> None:
+def test_buckets_are_compared_with_the_bucketed_truth(pages: Path, out: Path) -> None:
     line = ["run", str(pages), "--protocol", "dbitflippm", "--eps-inf", "4", "--out", str(out)]
     assert main([*line, "--b", "3", "--d", "3", "--domain", "a,help,search,start,z"]) == 1
     assert main([*line, "--b", "2", "--d", "2"]) == 0
@@ -418,7 +418,7 @@ def test_labels_of_several_types_become_text() -> None:
     ],
     ids=lambda one: " ".join(one) if isinstance(one, list) else None,
 )
-def test_bad_input_at_every_door(
+def test_bad_input_at_every_entry_point(
     arguments: list[str],
     code: int,
     says: str,
@@ -508,7 +508,7 @@ def test_a_run_cut_short_leaves_nothing(
 
 
 @pytest.mark.usefixtures("no_picture")
-def test_noise_that_swamps_everything_is_said(
+def test_noise_above_all_values_is_reported(
     tmp_path: Path, out: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = tmp_path / "t.csv"

@@ -8,7 +8,7 @@ import pytest
 from loloha.cli import main
 
 
-def test_a_port_in_use_is_said_before_a_key_is_drawn(
+def test_a_port_in_use_fails_before_a_key_is_drawn(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with socket.socket() as taken:

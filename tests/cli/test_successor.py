@@ -17,7 +17,7 @@ LINE = [
 ]  # fmt: skip
 
 
-def test_it_is_said_at_its_creation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_is_shown_at_its_creation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "old.json"
     file.write_bytes(OLD.to_json())
     line = [*LINE, "--successor-of", str(file)]

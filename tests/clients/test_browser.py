@@ -445,7 +445,7 @@ def test_a_storage_that_answers_too_late_changes_nothing(
     assert said == [True, [0]]
 
 
-def test_a_tab_that_does_not_let_go_is_said(tab: Tab, context: Any, world: World) -> None:
+def test_a_tab_that_holds_the_lock_is_reported(tab: Tab, context: Any, world: World) -> None:
     tab.run(f"{AGREE} await sender.report('a')")
     other = Tab(context, world)
     hold = (

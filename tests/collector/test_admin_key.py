@@ -31,7 +31,7 @@ def listed(client: Any, key: str = ADMIN_KEY) -> dict[str, Any]:
     return {one["label"]: one for one in answer.json()["keys"]}
 
 
-def test_only_the_hash_is_kept_and_dates_are_known(store: Store) -> None:
+def test_only_the_hash_is_stored_and_dates_are_known(store: Store) -> None:
     keys = AdminKeys(store)
     secret, drawn = keys.draw("of Ann", now=START + 0.5, days=2)
     assert (drawn.name, drawn.created, drawn.used) == (name_of(secret), START, None)

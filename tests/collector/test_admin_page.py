@@ -75,7 +75,7 @@ def cookie_of(answer: Any) -> tuple[str, str, set[str]]:
 # -- sessions
 
 
-def test_the_cookie_is_kept_from_scripts_other_sites_and_other_paths(serve: Serve) -> None:
+def test_the_cookie_is_hidden_from_scripts_other_sites_and_other_paths(serve: Serve) -> None:
     client = serve()
     answer = log_in(client)
     assert (answer.status_code, answer.headers["location"]) == (303, "./")
@@ -363,7 +363,7 @@ def test_an_admin_key_in_a_header_opens_no_page(serve: Serve) -> None:
     assert client.get("/v1/admin/keys").status_code == 401
 
 
-def test_every_answer_is_kept_by_nobody_and_framed_by_nobody(serve: Serve) -> None:
+def test_no_answer_is_cached_or_framed(serve: Serve) -> None:
     client = serve(allowed_origins=["https://app.example"])
     made = campaign()
     created(client, made)

@@ -243,7 +243,7 @@ def test_the_page_names_every_call_and_no_other(guarded: Application) -> None:
     assert set(re.findall(r"`([A-Z]+ /[^`]*)`", page)) == public
 
 
-def test_a_method_that_is_not_there_is_told_which_are(serve: Any) -> None:
+def test_an_unsupported_method_is_answered_with_the_supported_ones(serve: Any) -> None:
     client = serve()
     path = created(client, campaign())
     for method in ("GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS"):

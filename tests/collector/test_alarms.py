@@ -291,7 +291,7 @@ def test_a_rule_begins_with_the_next_round(serve: Any, clock: Clock) -> None:
     assert {event["round"] for event in events} <= {BURST + 1}
 
 
-def test_rules_of_other_labels_are_said_once(
+def test_rules_of_other_labels_are_logged_once(
     serve: Any, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     client = serve(alarms=[{"expected": 0.1, "labels": ["nobody's"]}])
@@ -343,7 +343,7 @@ def test_pauses_double_and_end() -> None:
     assert pauses[-1] is None
 
 
-def test_no_redirect_is_followed_and_no_address_is_told(receiver: Receiver) -> None:
+def test_no_redirect_is_followed_and_no_address_is_shown(receiver: Receiver) -> None:
     receiver.status = 302
     assert alarm_watch.send(receiver.url, None, "e", "{}", 1.0) == "it answered 302"
     assert len(receiver.got) == 1
@@ -387,7 +387,7 @@ def test_whatever_answers_an_alarm_lets_the_next_be_sent(
         thread.join()
 
 
-def test_events_are_kept_once_and_marks_go_on(store: Store) -> None:
+def test_events_are_stored_once_and_marks_go_on(store: Store) -> None:
     stored, _ = store.create(campaign(), Terms(), token=None, now=START)
     alarms = AlarmStore(store)
     event = Event("e1", stored.id, 3, "{}")

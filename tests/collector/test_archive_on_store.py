@@ -17,7 +17,7 @@ __all__ = ["s3", "s3_server"]
 DENIED = refuse("403 Forbidden", "AccessDenied")
 
 
-def test_reports_are_kept_on_a_store_and_wait_while_it_is_away(
+def test_reports_are_logged_on_a_store_and_wait_while_it_is_away(
     serve: Any, s3: S3, clock: Clock, caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip

@@ -204,7 +204,7 @@ def test_pages_read_that_their_headers_are_too_long(
     assert (found and found[1]) == allowed
 
 
-def test_answers_that_nobody_reads_take_little_room(
+def test_unread_answers_take_little_memory(
     sqlite_url: str, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # 50 unread documents of 12 MB took 600 MB, and health 4.5 s.
@@ -381,7 +381,7 @@ def test_300_idle_connections_starve_nobody(url: str) -> None:
         one.close()
 
 
-def test_the_longest_idle_makes_room(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_longest_idle_is_closed(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(BoundedProtocol, "most_connections", 5)
     idle: list[Any] = []
     for _ in range(5):
@@ -398,7 +398,9 @@ def test_the_longest_idle_makes_room(url: str, monkeypatch: pytest.MonkeyPatch) 
         one.close()
 
 
-def test_whoever_has_most_connections_makes_room(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_address_with_most_connections_loses_one(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # Busy connections of one address kept everybody else out: no idle one made room for them.
     monkeypatch.setattr(BoundedProtocol, "most_connections", 5)
     port = int(url.rpartition(":")[2])

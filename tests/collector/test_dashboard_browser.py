@@ -46,7 +46,7 @@ def test_campaigns_are_listed_the_newest_first_and_chosen(visit: Open, site: Sit
 
 
 @pytest.mark.parametrize("asked", ["deadbeef", "0" * 64])
-def test_a_campaign_that_is_not_here_is_said_to_be_none(
+def test_an_unknown_campaign_of_the_address_is_reported(
     visit: Open, site: Site, asked: str
 ) -> None:
     page = visit()
@@ -58,7 +58,7 @@ def test_a_campaign_that_is_not_here_is_said_to_be_none(
     page.wait_for_selector("#problem", state="hidden")
 
 
-def test_suppressed_rounds_are_not_said_to_be_shown(visit: Open, site: Site) -> None:
+def test_suppressed_rounds_are_not_called_shown(visit: Open, site: Site) -> None:
     page = visit(frequent())
     rounds = site.get(path(frequent()) + "/rounds?newest=100")["rounds"]
     reported = [one for one in rounds if one["round"] >= 0 and one["n"] > 0]
@@ -175,7 +175,7 @@ def test_numbers_of_rounds_are_estimated_together(visit: Open, site: Site) -> No
     assert "single round" not in table(page, "numbers-table")[0]
 
 
-def test_uneven_panels_are_told(visit: Open, site: Site) -> None:
+def test_uneven_panels_are_reported(visit: Open, site: Site) -> None:
     page = visit(panels())
     before = page.locator("#people-lead").text_content()
     assert "panels" not in before
@@ -257,7 +257,7 @@ def test_rounds_are_estimated_together_unless_raw_numbers_are_asked_for(
 
 
 @pytest.mark.parametrize("value", [0, K - 1])
-def test_alarms_are_told_listed_and_marked(visit: Open, site: Site, value: int) -> None:
+def test_alarms_are_announced_listed_and_marked(visit: Open, site: Site, value: int) -> None:
     """Of a value that is drawn anyhow, and of the rarest one, of which the series tells nothing."""
     event = {
         "event": "e", "campaign": frequent().fingerprint, "name": "Pages", "round": 4,
@@ -295,7 +295,7 @@ def test_alarms_are_told_listed_and_marked(visit: Open, site: Site, value: int) 
 
 
 @pytest.mark.parametrize("smoothed", ["true", "false"])
-def test_alarms_of_a_mean_are_told_in_its_units_and_marked(visit: Open, smoothed: str) -> None:
+def test_alarms_of_a_mean_are_in_its_units_and_marked(visit: Open, smoothed: str) -> None:
     event = {
         "event": "e", "campaign": timed().fingerprint, "name": "Hours", "round": 2,
         "start": "2026-01-01T02:00:00Z", "rule": {},
@@ -462,7 +462,7 @@ def test_participation_counts_what_came_and_what_was_refused(visit: Open, site: 
     assert sum(int(row[column]) for row in rows) == 1
 
 
-def test_privacy_is_said_as_the_api_says_it(visit: Open, site: Site) -> None:
+def test_privacy_is_shown_as_in_the_api(visit: Open, site: Site) -> None:
     page = visit(frequent())
     privacy = site.get(path(frequent()) + "/privacy")
     tiles = dict(

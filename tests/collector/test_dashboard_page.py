@@ -130,7 +130,7 @@ def test_new_reports_appear_by_themselves_and_polls_cost_nothing(
         page.close()
 
 
-def test_trouble_is_told_and_passes(visit: Open) -> None:
+def test_trouble_is_shown_and_passes(visit: Open) -> None:
     page = visit(small(), expected=["Failed to load resource"])
     problem = (
         '{"type":"urn:loloha:problem:unavailable","title":"The collector cannot answer now",'
@@ -271,7 +271,7 @@ def test_text_stands_out_in_both_themes(visit: Open) -> None:
             assert pale == []
 
 
-def test_a_chosen_theme_is_kept_and_reaches_the_charts(visit: Open) -> None:
+def test_a_chosen_theme_is_stored_and_applies_to_the_charts(visit: Open) -> None:
     page = visit(hostile(), color_scheme="light")
     light = drawn(page, "round-chart")[0]["marker"]["color"]
     page.get_by_label("Theme").select_option("dark")
@@ -341,7 +341,7 @@ UNNAMED = """() => [...document.querySelectorAll(
     .map(node => node.outerHTML.slice(0, 100))"""
 
 
-def test_screen_readers_find_landmarks_names_and_twins(visit: Open) -> None:
+def test_screen_readers_find_landmarks_names_and_tables(visit: Open) -> None:
     page = visit(frequent())
     for role in ("banner", "navigation", "main", "contentinfo"):
         assert page.get_by_role(role).count() == 1

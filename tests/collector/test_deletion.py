@@ -264,7 +264,7 @@ def test_a_guard_of_many_segments_goes_in_batches(store: Store) -> None:
     assert rows(store, stored) == 0
 
 
-def test_what_waits_for_a_log_no_longer_kept_goes_in_batches(store: Store) -> None:
+def test_the_queue_of_a_former_log_is_deleted_in_batches(store: Store) -> None:
     some = [store.create(campaign(name=name), TERMS, token=None, now=NOW)[0] for name in "ab"]
     for one in some:
         large(store, one, [schema.queued])

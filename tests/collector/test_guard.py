@@ -53,7 +53,7 @@ def test_it_grows_and_stays_right() -> None:
     assert (guard.classify(names, digests + np.uint64(1)) == Seen.DIFFERENT).all()
 
 
-def test_names_picked_to_meet_are_told_apart() -> None:
+def test_names_picked_to_collide_are_distinguished() -> None:
     # The same first 8 bytes in all of them: whoever picks pseudonyms can do that.
     names = np.frombuffer(b"".join(b"a" * 8 + i.to_bytes(8) for i in range(5000)), "S16")
     digests = np.arange(5000, dtype=np.uint64)

@@ -211,9 +211,7 @@ def test_a_state_outlives_the_collector(serve: Any, one: Campaign) -> None:
     assert (told["created"], told["campaign"]["state"]) == (False, "closed")
 
 
-def test_what_is_counted_is_kept_at_the_end_and_gone_once_deleted(
-    store: Store, one: Campaign
-) -> None:
+def test_counts_stay_at_the_end_and_are_gone_once_deleted(store: Store, one: Campaign) -> None:
     store._record.keeps = lambda *_: b"kept"
     stored = store.create(one, TERMS, token=b"t" * 32, now=NOW)[0]
     other = store.create(campaign(name="other"), TERMS, token=None, now=NOW)[0]
@@ -294,7 +292,7 @@ def test_the_store_itself_refuses_what_was_on_its_way(
     assert rows(store, stored)["guard"] == 0
 
 
-def test_sums_go_when_they_are_no_longer_kept(store: Store, one: Campaign) -> None:
+def test_sums_past_keep_days_are_deleted(store: Store, one: Campaign) -> None:
     day, keep = 24, Terms(late_seconds=HOUR, early_seconds=60, minimum_cohort=1, keep_days=2)
     stored = store.create(one, keep, token=None, now=NOW)[0]
     for_ever = store.create(campaign(name="other"), TERMS, token=None, now=NOW)[0]
@@ -365,7 +363,7 @@ def test_reports_of_a_campaign_that_is_deleted_on_the_way_to_a_log_make_no_file(
     assert delivered == [(0, [b"kept"])]
 
 
-def test_refusals_of_no_round_are_kept_while_no_round_goes(store: Store, one: Campaign) -> None:
+def test_refusals_of_no_round_stay_until_a_round_is_deleted(store: Store, one: Campaign) -> None:
     keep = Terms(late_seconds=0, early_seconds=0, minimum_cohort=1, keep_days=1)
     stored = store.create(one, keep, token=None, now=START - HOUR)[0]
     early = Submission.of(stored, batch(one, messages(one, clients(one, 3), 0)))
@@ -456,7 +454,7 @@ def test_a_change_whose_commit_is_uncertain_is_looked_up(
 
 
 @pytest.mark.parametrize(("state", "says"), [("paused", "paused"), ("closed", "ended")])
-def test_an_upload_on_its_way_is_told_what_became_of_the_campaign(
+def test_an_upload_under_way_gets_the_state_of_the_campaign(
     serve: Any, one: Campaign, monkeypatch: pytest.MonkeyPatch, state: State, says: str
 ) -> None:
     client, record = serve(), Store.record

@@ -329,7 +329,7 @@ def test_bodies_of_all_requests_share_one_bound(monkeypatch: pytest.MonkeyPatch)
     assert bodies._shares.taken == 0
 
 
-def test_one_address_does_not_fill_the_room_of_all() -> None:
+def test_one_address_does_not_fill_the_queue_of_all() -> None:
     # Eight bodies of 16 MiB whose last byte dripped kept every other upload out for 26 minutes.
     shares = Shares(100, "room must be left; come back")
     with shares.hold("a") as one, shares.hold("a") as two, shares.hold("b") as other:

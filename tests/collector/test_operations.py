@@ -154,7 +154,7 @@ def test_health_tells_that_another_collector_has_taken_over(serve: Any) -> None:
     assert "taken it over" in answer.json()["detail"]
 
 
-def test_reports_cannot_be_kept_where_nothing_can_be_written(serve: Any, tmp_path: Path) -> None:
+def test_reports_cannot_be_logged_where_nothing_can_be_written(serve: Any, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="keep_reports must be a folder to write to"):
         serve(keep_reports=str(tmp_path / "file" / "log"))
@@ -250,7 +250,7 @@ def test_pages_of_allowed_origins_may_read_every_error(
     assert "access-control-allow-origin" not in elsewhere.headers
 
 
-def test_a_log_of_reports_is_kept_on_demand_and_holds_each_once(serve: Any, tmp_path: Any) -> None:
+def test_a_log_of_reports_is_opt_in_and_has_each_report_once(serve: Any, tmp_path: Any) -> None:
     client, one = serve(keep_reports=str(tmp_path / "log")), campaign()
     path = created(client, one)
     some = fill(client, path, one, 25)

@@ -55,7 +55,7 @@ def test_before_the_first_round_and_after_the_end(serve: Any, clock: Clock) -> N
     assert opt_outs(client, path) == {}
 
 
-def test_nothing_of_a_body_or_an_address_is_kept(serve: Any, tmp_path: Path) -> None:
+def test_nothing_of_a_body_or_an_address_is_stored(serve: Any, tmp_path: Path) -> None:
     client = serve()
     path = created(client, campaign())
     assert say(client, path, content=b'{"reporter":"somebody"}').status_code == 204

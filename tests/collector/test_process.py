@@ -134,7 +134,7 @@ def test_nobody_watches_a_process_whose_work_is_done(process: Process, known: st
 
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux says what a process held")
-def test_a_process_that_held_much_makes_room_for_another(process: Process) -> None:
+def test_a_process_with_a_high_peak_is_replaced(process: Process) -> None:
     first = process.call(hold, 1 << 20)
     assert process.call(hold, MOST_MEMORY) == first
     again = process.call(hold, 1 << 20)

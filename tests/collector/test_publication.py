@@ -278,7 +278,7 @@ def test_the_log_of_reports_is_the_owners_and_has_no_order_of_arrival(tmp_path: 
     assert reportlog.ReportLog(folder, one).scan().rows == 40
 
 
-def test_reports_that_waited_for_a_log_go_when_none_is_kept(
+def test_queued_reports_are_deleted_without_a_log(
     serve: Any, tmp_path: Path, sqlite_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     kept = ReportArchive(tmp_path / "log")

@@ -190,7 +190,7 @@ def test_frames_read_it(serve: Any, sqlite_url: str) -> None:
     assert total == pytest.approx(sum(row["estimate"] for row in shown(client, path)))
 
 
-def test_it_is_not_kept_without_sums() -> None:
+def test_it_is_not_stored_without_sums() -> None:
     from loloha.collector.settings import Settings
 
     with pytest.raises(ParameterError, match="estimates_view"):

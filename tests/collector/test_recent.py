@@ -18,7 +18,7 @@ def test_the_least_recently_used_goes() -> None:
     assert recent.get("b") is None
 
 
-def test_the_bound_is_reached_and_not_passed() -> None:
+def test_the_bound_is_attained_and_not_exceeded() -> None:
     recent: Recent[str] = Recent(4, len)
     for name in "abcd":
         recent.put(name, name)

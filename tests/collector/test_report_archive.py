@@ -271,7 +271,7 @@ def test_what_a_killed_collector_left_unfinished_is_deleted(kept: ReportArchive)
     assert [path.name for path in folder.iterdir()] == ["other.partial"]
 
 
-def test_a_log_that_cannot_be_written_keeps_no_round_open_and_is_told_once(
+def test_an_unwritable_log_holds_no_round_open_and_is_logged_once(
     serve: Any, tmp_path: Path, clock: Clock, caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip

@@ -223,7 +223,7 @@ def test_rounds_without_end_are_not_found(serve: Any) -> None:
         assert client.get(f"{path}/rounds/{round}/estimates").status_code == status
 
 
-def test_privacy_is_told_in_plain_words(serve: Any) -> None:
+def test_privacy_is_explained_in_plain_words(serve: Any) -> None:
     client, one = serve(), campaign()
     shown = client.get(f"{created(client, one)}/privacy").json()
     found = loloha.privacy.explain(one.protocol)
@@ -270,7 +270,7 @@ def test_each_number_of_the_privacy_panel_is_that_of_the_maths(serve: Any, g: in
     }, abs=1e-9)  # fmt: skip
 
 
-def test_whoever_polls_is_told_that_nothing_has_changed(serve: Any) -> None:
+def test_polls_are_answered_304_while_nothing_changes(serve: Any) -> None:
     client, one = serve(), campaign()
     path = created(client, one, terms=EVERYTHING)
     fill(client, path, one, 5)
@@ -343,7 +343,7 @@ def test_a_value_that_few_users_sampled_leaves_in_no_form(serve: Any) -> None:
     assert [{row[name] for name in columns[:4]} == {""} for row in rows] == few
 
 
-def test_a_round_of_which_no_value_is_reached_enough_has_no_numbers(serve: Any) -> None:
+def test_a_round_without_eligible_users_has_no_numbers(serve: Any) -> None:
     protocol = loloha.DBitFlipPM(k=50, eps_inf=2.0, b=50, d=1)
     client, one = serve(), campaign(protocol=protocol, domain=Range(0.0, 50.0, 50))
     path = created(client, one, terms={"minimum_cohort": 30})

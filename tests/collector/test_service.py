@@ -126,7 +126,7 @@ def test_admin_calls_need_a_key(serve: Any) -> None:
     assert client.get("/v1/campaigns").json() == {"campaigns": [], "more": False}
 
 
-def test_keys_of_the_store_work_and_only_their_hash_is_kept(serve: Any, sqlite_url: str) -> None:
+def test_keys_of_the_store_work_and_only_their_hash_is_stored(serve: Any, sqlite_url: str) -> None:
     store = Store(sqlite_url)
     accept_key(store, hashed("a second key"), START)
     store.close()

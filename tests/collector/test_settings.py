@@ -81,7 +81,7 @@ def test_a_file_of_other_bytes_is_named(tmp_path: Path) -> None:
         Settings.read(file)
 
 
-def test_a_missing_file_is_said(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="config must be"):
         Settings.read(tmp_path / "none.toml")
 

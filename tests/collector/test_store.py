@@ -219,7 +219,7 @@ def test_every_protocol_is_counted_as_its_tally_counts(name: str, sqlite_url: st
     store.close()
 
 
-def test_a_large_table_is_kept_in_the_parts_that_are_touched(store: Store) -> None:
+def test_a_large_table_is_stored_in_the_parts_that_change(store: Store) -> None:
     k = 1 << 20
     large = campaign(protocol=loloha.BiLOLOHA(k=k, eps_inf=2.0, eps_1=1.0), domain=Range(0, k, k))
     entry = entry_of(store, large)

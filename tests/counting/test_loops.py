@@ -196,7 +196,7 @@ def test_halves_of_words_are_scaled_or_refused(loops: Any) -> None:
 
 
 @of("draw")
-def test_a_number_at_the_limit_is_kept(loops: Any) -> None:
+def test_a_number_at_the_limit_is_valid(loops: Any) -> None:
     state = np.array([[3], [0], [0], [0]], dtype=np.uint64)
     numbers = np.empty(2, dtype=np.int32)
     loops.scale(state.copy(), np.uint64(5), np.uint64(15), numbers)

@@ -131,7 +131,7 @@ def test_syn_has_the_papers_size() -> None:
     assert (data.values >= 0).all()
 
 
-def test_syn_moves_as_often_as_said_and_stays_uniform() -> None:
+def test_syn_moves_as_often_as_stated_and_stays_uniform() -> None:
     # Seeded; each bound is 6.1 sigma (alpha 1e-9): would see "change" taken for "stay", a change
     # that never returns the old value, and a start that is not uniform.
     n, k, tau, change = 20_000, 5, 20, 0.25

@@ -240,7 +240,7 @@ def test_a_gap_among_numbered_users_is_nobody_and_a_name_among_names(tmp_path: P
     assert study(tmp_path / "t.csv").n == 2
 
 
-def test_users_with_an_object_for_a_name_are_told_apart_by_it() -> None:
+def test_users_with_an_object_for_a_name_are_distinguished_by_it() -> None:
     who = [uuid.UUID(int=1), uuid.UUID(int=2), uuid.UUID(int=1)]
     table = {"user": who, "round": [0, 0, 1], "value": ["a", "b", "b"]}
     expected = [["a", "b"], ["b", None]]

@@ -81,7 +81,7 @@ def test_acs_is_fetched_once_and_its_hash_recorded(server: Server, tmp_path: Pat
     assert datasets.acs_weights("MT", file).labels == (7, 8, 9)
 
 
-def test_what_was_fetched_is_found_without_a_path(
+def test_fetched_data_are_found_without_a_path(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LOLOHA_CACHE", str(tmp_path))
@@ -98,7 +98,7 @@ def test_what_was_fetched_is_found_without_a_path(
     assert datasets.acs_weights("MT").labels == (8, 9, 10)
 
 
-def test_a_file_that_changed_on_the_server_is_refused_and_not_kept(
+def test_a_file_that_changed_on_the_server_is_refused_and_discarded(
     server: Server, tmp_path: Path
 ) -> None:
     server.files["csv_pmt.zip"] = zipped()
@@ -110,14 +110,16 @@ def test_a_file_that_changed_on_the_server_is_refused_and_not_kept(
     assert files(tmp_path) == ["csv_pmt.zip.sha256"]
 
 
-def test_a_page_in_place_of_the_zip_is_refused_and_not_kept(server: Server, tmp_path: Path) -> None:
+def test_a_page_in_place_of_the_zip_is_refused_and_discarded(
+    server: Server, tmp_path: Path
+) -> None:
     server.files["csv_pde.zip"] = b"<html>down for maintenance</html>"
     with pytest.raises(DataError, match="must be a zip file"):
         datasets.fetch("acs", "DE", tmp_path, url=server.url)
     assert files(tmp_path) == []
 
 
-def test_a_download_that_breaks_off_is_not_kept(server: Server, tmp_path: Path) -> None:
+def test_an_interrupted_download_is_discarded(server: Server, tmp_path: Path) -> None:
     server.files["csv_pmt.zip"] = zipped()
     server.promised = 100
     with pytest.raises(DataError, match="must be reachable, got"):
@@ -125,7 +127,7 @@ def test_a_download_that_breaks_off_is_not_kept(server: Server, tmp_path: Path) 
     assert files(tmp_path) == []
 
 
-def test_adult_is_held_to_the_known_hashes(
+def test_adult_is_verified_by_known_hashes(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.files |= {"adult.data": b"not it", "adult.test": b"neither"}

@@ -108,7 +108,7 @@ def test_rounds_that_sort_are_taken(rounds: tuple[str, str]) -> None:
     assert [str(one.message)[:24] for one in seen] == ["rounds are sorted as text"[:24]] * is_guess
 
 
-def test_times_that_are_taken_for_values_are_told() -> None:
+def test_times_that_are_taken_for_values_bring_a_warning() -> None:
     """Columns of labels that no other has; fewer than ten reports tell nothing."""
 
     def told(table: dict[str, list[str]]) -> list[str]:
@@ -124,7 +124,7 @@ def test_times_that_are_taken_for_values_are_told() -> None:
     assert not told({"week": weeks[:9], "r1": values["r1"][:9]})
 
 
-def test_words_for_a_missing_value_that_become_labels_are_told(tmp_path: Path) -> None:
+def test_words_for_a_missing_value_that_become_labels_bring_a_warning(tmp_path: Path) -> None:
     """Once each, in any case, and nothing else of the cells; not where the domain is given."""
     file = csv(tmp_path, f"user,page\nann,{SECRET}\nbob,NA\ncy,n/a\ndee,na\neve,None\n")
     with warnings.catch_warnings(record=True) as seen:
@@ -179,7 +179,9 @@ def test_a_long_table_is_known_by_its_columns() -> None:
         {"user": "user", "round": "round", "value": "value"},
     ],
 )
-def test_a_long_table_with_more_columns_is_long_when_told_so(options: dict[str, str]) -> None:
+def test_a_long_table_with_more_columns_is_long_if_its_columns_are_named(
+    options: dict[str, str],
+) -> None:
     data = study(pa.table(LONG | {"country": ["MT", "MT", "DE"]}), **options)
     assert cells(data) == [["a", "b"], ["b", None]]
 
@@ -582,7 +584,7 @@ def test_cells_outside_the_domain_are_counted_and_not_shown() -> None:
     assert cells(data) == [["a", None], [None, "a"], ["b", None]]
 
 
-def test_a_domain_of_another_kind_is_told_apart() -> None:
+def test_a_domain_of_another_kind_is_distinguished() -> None:
     with pytest.raises(
         DomainError, match=r"2 cells outside \(text, where the domain has numbers\)"
     ):

@@ -399,7 +399,7 @@ def test_buckets_have_numbers_not_labels(there, capsys):
     assert [row["value"] for row in rows] == [0, 1, 0, 1]
 
 
-def test_a_round_without_reports_is_told(there, capsys):
+def test_a_round_without_reports_is_reported(there, capsys):
     generate()
     folder = next(Path("log").glob("campaign=*"))
     (folder / "round=9").mkdir()

@@ -59,7 +59,7 @@ def test_what_speaks_against_users_who_stay_has_a_mean_of_at_most_one(protocol: 
         assert 0.3 < mean <= 1 + 1e-9
 
 
-def test_a_user_who_stays_adds_no_evidence_whatever_is_held() -> None:
+def test_an_unchanging_user_adds_no_evidence_for_any_value() -> None:
     """The exponential of each function has a mean of at most 1, and nearly that: none is wasted."""
     for protocol, users in itertools.product(MANY, WINDOWS):
         window = lengths(protocol, users)

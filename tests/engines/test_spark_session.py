@@ -47,7 +47,7 @@ def active(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return sessions
 
 
-def test_a_session_is_the_active_one_or_is_started_here_or_where_it_is_said(
+def test_a_session_is_the_active_one_or_is_started_here_or_at_the_master(
     active: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = {"name": "loloha", **spark.QUIET, **spark.LOCAL, "memory": "half"}

@@ -109,7 +109,7 @@ def test_the_least_prime_is_one_and_none_is_below() -> None:
     assert least_prime(17_051_708) == 17_051_887
 
 
-def test_a_table_is_kept_while_it_is_small() -> None:
+def test_a_small_table_is_used() -> None:
     assert PrimeHash(1000, 4).table_rows == 1009 * 1008
     assert PrimeHash(1000, 5).table_rows is None
     assert PrimeHash(1412, 4).table_rows is None
@@ -163,7 +163,7 @@ def test_the_affine_key_is_drawn_over_its_whole_range() -> None:
 
 
 @pytest.mark.parametrize("family", EVERY, ids=repr)
-def test_many_keys_have_the_law_of_one(family: HashFamily) -> None:
+def test_many_keys_have_the_distribution_of_one(family: HashFamily) -> None:
     """Records the ranges asked of the generator: uniform over exactly the keys of `draw`."""
     ends: list[list[int]] = []
 
@@ -245,7 +245,7 @@ def test_admissible_primes_are_those_with_an_affordable_table(k: int) -> None:
     assert max(found) <= bijection
 
 
-def test_primes_are_told_from_other_numbers() -> None:
+def test_primes_are_distinguished() -> None:
     assert [g for g in range(-2, 50) if is_prime(g)] == [
         2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47
     ]  # fmt: skip
@@ -354,7 +354,7 @@ def test_a_line_is_a_seed_and_its_multiples(g: int, k: int) -> None:
 
 
 @pytest.mark.parametrize("family", [AffineHash(300, 7), PrimeHash(300, 7)], ids=repr)
-def test_a_key_is_the_integer_that_it_is_said_to_be(family: Any) -> None:
+def test_a_key_is_the_documented_integer(family: Any) -> None:
     """Of both factors at the ends of their ranges, and what it hashes to."""
     prime = family.modulus
     for a, b in product((1, 2, prime - 1), (0, 1, prime - 1)):

@@ -24,7 +24,7 @@ def test_each_way_errs_as_expected() -> None:
         assert one.reports == pytest.approx(one.way.reports)
 
 
-def test_a_missed_goal_is_told() -> None:
+def test_a_missed_goal_is_reported() -> None:
     values = division.drifting(3000, 12, k=16, rng=1)
     ways = division.compared(values, 16, 6, 2.0, seed=0)
     assert not {"one report in a window", "loss of any window"} & {*division.missed(ways)}

@@ -101,7 +101,7 @@ def test_the_price_stands_beside_the_gain() -> None:
     assert "ointly" not in apart
 
 
-def test_what_keeps_moves_hidden_is_said_only_where_it_does() -> None:
+def test_hidden_moves_are_mentioned_only_where_they_exist() -> None:
     """Without one symbol for all no two cells share an answer; where P = g no two values a cell."""
     budgets = {"eps_inf": 2.0, "eps_1": 1.0, "memo": "joint"}
     usual = str(loloha.privacy.explain(loloha.OLOLOHA(k=96, g=4, **budgets)))

@@ -34,7 +34,7 @@ def campaign(protocol: Protocol) -> Campaign:
     return Campaign(name="any", protocol=protocol, domain=domain, schedule=Schedule(0, 3600))
 
 
-def test_a_verdict_says_what_the_plan_says() -> None:
+def test_an_accuracy_check_agrees_with_the_plan() -> None:
     (row,) = [row for row in loloha.plan(33, N, 2.0, 1.0).rows if row.name == "l-grr"]
     seen = check_accuracy(campaign(STEEP), N)
     assert seen.visible == row.visible_one == pytest.approx(0.675, abs=5e-4)
@@ -130,7 +130,7 @@ def test_weak_privacy_is_named_and_must_be_accepted(protocol: Protocol, said: li
         require_strong_privacy(campaign(protocol))
 
 
-def test_what_cannot_be_told_is_warned_of_by_its_numbers() -> None:
+def test_undetectable_values_bring_a_warning_with_numbers() -> None:
     at = {n: check_accuracy(campaign(STEEP), n) for n in (2, N, 10**7)}
     assert [len(seen.warnings) for seen in at.values()] == [1, 1, 0]
     assert "With 2 reports a round no frequency" in at[2].warnings[0]

@@ -40,7 +40,7 @@ def ways_of(found: AttributesPlan) -> list[tuple[str, Any]]:
     return [("shared", found.shared), ("drawn", found.drawn)]
 
 
-def test_of_two_values_each_held_by_half_sharing_is_better() -> None:
+def test_for_two_equally_frequent_values_sharing_is_better() -> None:
     """Of 5/4 over two attributes: who is drawn adds 5e-5 at f = 1/2, the noise is 0.8e-5."""
     found = plan_attributes(2, 5000, 5.0, 4.0, attributes=2)
     assert found.better == "shared"

@@ -48,7 +48,7 @@ def test_the_third_budget_multiplies_the_contrasts(g: int, eps: float, ratio: fl
         assert third(g, eps_1=found, eps_2=once)["eps_inf"] == pytest.approx(eps, rel=1e-5)
 
 
-def test_a_g_beyond_reach_leaves_the_others() -> None:
+def test_an_unattainable_g_leaves_the_others() -> None:
     held = {"eps_inf": 0.01, "eps_2": 0.004}
     assert hold(OLOLOHA, held, {"k": 100}).asked_first >= 1e-6
 

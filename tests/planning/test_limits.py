@@ -211,7 +211,7 @@ def held(eps_inf: float, eps_2: float) -> Any:
     return hold(loloha.OLOLOHA, found, {"k": 1 << 20, "hash": "affine"})
 
 
-def test_published_is_the_optimum_at_held_eps_2() -> None:
+def test_published_is_the_optimum_at_fixed_eps_2() -> None:
     """MATH section 16: the paper's g is the best chain at the loss of one round that g = 2 has."""
     for eps_inf in (1.0, 2.0, 3.0, 5.0):
         for alpha in (0.4, 0.5, 0.6):
@@ -269,7 +269,7 @@ def test_a_plan_holds_one_round() -> None:
     assert loloha.plan(96, 50_000, 2.0, 1.0).least_eps_2 == pytest.approx(1.4076, abs=1e-4)
 
 
-def test_a_plan_says_how_many_share_a_key_and_can_be_held_to_a_family() -> None:
+def test_a_plan_says_how_many_share_a_key_and_can_be_restricted_to_a_family() -> None:
     rows = {row.label: row for row in loloha.plan(96, 50_000, 2.0, 1.0).rows}
     assert rows["ololoha"].protocol.hash == "prime"  # type: ignore[union-attr]
     assert rows["ololoha"].shared == pytest.approx(50_000 / (97 * 96))

@@ -239,7 +239,7 @@ def test_what_the_server_does(protocol: Any, words: str, operations: int) -> Non
     assert (row.server_cost, row.server_operations) == (words, operations)
 
 
-def test_budgets_out_of_reach_say_why() -> None:
+def test_unattainable_budgets_say_why() -> None:
     plan = loloha.plan(20, 1000, 2.0, 1.9)
     row = row_of(plan, "l-oue")
     assert row.protocol is None
@@ -426,7 +426,7 @@ def test_no_family_of_many_keys_is_taken_unasked(k: int, n: int, eps_1: float, g
     assert "prime" in asked.python  # type: ignore[operator]
 
 
-def test_a_hash_that_is_asked_for_is_kept() -> None:
+def test_a_requested_hash_is_used() -> None:
     for row in loloha.plan(50, 50_000, 5.0, 3.0, hash="linear").rows:
         assert getattr(row.protocol, "hash", "linear") == "linear"
 
@@ -507,7 +507,7 @@ def test_many_users_need_no_warning() -> None:
     assert loloha.plan(10, 10**7, 2.0, 1.0).warning is None
 
 
-def test_a_hidden_average_is_said() -> None:
+def test_a_hidden_average_is_reported() -> None:
     warning = loloha.plan(96, 50_000, 2.0, 1.0).warning
     assert warning is not None
     for part in ("n = 50000", "1.69 %, is above", "1/96", "less than 0.865 %",
@@ -519,13 +519,13 @@ def test_a_hidden_average_is_said() -> None:
         assert (enough.error_one <= 1 / 96) is (one >= 1.32e5)  # type: ignore[operator]
 
 
-def test_only_all_at_once_hidden_is_said() -> None:
+def test_only_all_at_once_hidden_is_reported() -> None:
     warning = loloha.plan(96, 45_222, 4.0, 2.0).warning
     assert warning is not None
     assert "95 % error of all values at once, 2.11 %, is above" in warning
 
 
-def test_noise_above_uniform_is_said() -> None:
+def test_noise_above_uniform_is_reported() -> None:
     plan = loloha.plan(360, 10_000, 0.5, 0.2)
     assert plan.warning is not None
     assert "always answering 1/360 has the smaller" in plan.warning
@@ -555,7 +555,7 @@ def test_projected_estimates_can_be_nearer_than_the_warning_of_raw_ones() -> Non
     assert away.mean() < np.abs(1 / 360 - truth).sum() / 2 - 0.1
 
 
-def test_nothing_visible_is_said() -> None:
+def test_nothing_visible_is_reported() -> None:
     warning = loloha.plan(2, 10, 1.0, 0.5).warning
     assert warning is not None
     assert "Nothing can be seen with 95 %" in warning

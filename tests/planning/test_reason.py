@@ -89,7 +89,7 @@ def test_noise_hides_what_its_error_exceeds(
 
 @pytest.mark.parametrize("n", [1, 1000, 9_999, 10_000, 123_456])
 @pytest.mark.parametrize("more", [1e-9, 1e-4, 0.01, 0.3])
-def test_figures_stand_on_the_side_of_which_they_are_told(n: int, more: float) -> None:
+def test_figures_are_in_the_column_of_their_subject(n: int, more: float) -> None:
     # "About 1000 reports would bring this error down", said of 1000 reports.
     text = reason.warning(row(error_one=(1 + more) / 20, error_all=0.05), n, 0.95)
     assert text is not None
@@ -100,7 +100,7 @@ def test_figures_stand_on_the_side_of_which_they_are_told(n: int, more: float) -
     assert float(error) > float(average)
 
 
-def test_the_true_frequencies_spread_at_most_as_if_one_held_everything() -> None:
+def test_the_true_frequencies_spread_at_most_as_if_one_value_had_all() -> None:
     widest = math.sqrt(19) / 20
     for below, always in ((widest, True), (0.999 * widest, False)):
         text = reason.warning(row(error_one=0.1, error_all=0.1, uniform_below=below), 1000, 0.9)

@@ -32,7 +32,7 @@ def at(found: Sizing, label: str, number: float) -> Prospect:
 @pytest.mark.parametrize("goal", GOALS)
 @pytest.mark.parametrize("given", [{"k": 96, "n": 10**6}, {"k": 96, "eps_inf": 4.0},
                                    {"n": 10**5, "eps_inf": 4.0}])  # fmt: skip
-def test_what_is_found_is_enough_and_the_next_is_not(
+def test_a_solution_is_enough_and_the_next_is_not(
     given: dict[str, Any], goal: tuple[str, bool]
 ) -> None:
     name, all_values = goal

@@ -50,7 +50,7 @@ BUDGETS = [
         "../loloha_lab/dyadic/protocol.py",
         "int(SCALE * few * ratio / (1 - few + few * ratio))",
         "1 + int(SCALE * few * ratio / (1 - few + few * ratio))",
-        "lab/dyadic/test_protocol.py -k drawn_by_their_law",
+        "lab/dyadic/test_protocol.py -k lies_have_their",
     ),
     Mutant(
         "a step counts half",
@@ -71,7 +71,7 @@ BUDGETS = [
         "../loloha_lab/dyadic/simulation.py",
         "np.where(news, used, 0)",
         "np.where(news, used[-1] - used, 0)",
-        "lab/dyadic/test_simulation.py -k law_of_the_device",
+        "lab/dyadic/test_simulation.py -k distribution_of_the_device",
     ),
     Mutant(
         "the least-prime family does not compete in a plan",

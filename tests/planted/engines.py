@@ -92,7 +92,7 @@ WINDOWS = [
         "engines/constancy.py",
         "moved - high[:, None] * tilts - constant[:, None]",
         "moved - constant[:, None]",
-        "engines/test_constancy.py -k whatever_is_held",
+        "engines/test_constancy.py -k unchanging_user",
     ),
     Mutant(
         "whether a value stands out is not asked",
@@ -120,7 +120,7 @@ WINDOWS = [
         "privacy/plain_words.py",
         "not channel.joint or channel.constant",
         "not channel.joint or channel.g",
-        "lab/test_frontier_tables.py -k hidden_is_said",
+        "lab/test_frontier_tables.py -k hidden_moves",
     ),
     Mutant(
         "a key of two users joins their reports",

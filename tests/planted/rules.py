@@ -120,7 +120,7 @@ RANDOMISED_RESPONSE = [
         "rng.py",
         "randbytes(width * size)",
         "randbytes(width * (size + chosen % 2))",
-        "test_rng.py -k one_by_one",
+        "test_rng.py -k single_draws",
     ),
     Mutant(
         "draws made at once come from the Mersenne Twister",

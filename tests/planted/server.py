@@ -123,14 +123,14 @@ SERVER = [
         "privacy/blanket.py",
         "most, least = pmf + error[:, None], np.maximum(pmf - error[:, None], 0.0)",
         "most, least = pmf - error[:, None], np.maximum(pmf - error[:, None], 0.0)",
-        "privacy/test_shuffling.py -k rounding_may",
+        "privacy/test_shuffling.py -k include_rounding",
     ),
     Mutant(
         "what rounding may have moved is added to what is told at least",
         "privacy/blanket.py",
         "np.maximum(pmf - error[:, None], 0.0)",
         "np.maximum(pmf + error[:, None], 0.0)",
-        "privacy/test_shuffling.py -k rounding_may",
+        "privacy/test_shuffling.py -k include_rounding",
     ),
     Mutant(
         "the seed 0 is drawn, under which all values collide",
@@ -489,14 +489,14 @@ SERVER = [
         "server/total.py",
         "min(1.0, p + (size - 1) * q)",
         "min(1.0, p)",
-        "server/test_total.py -k exact_law",
+        "server/test_total.py -k exact_distribution",
     ),
     Mutant(
         "no two values of a group share a cell",
         "server/total.py",
         "all_cells = size + size * (size - 1) * c0",
         "all_cells = size",
-        "server/test_total.py -k exact_law",
+        "server/test_total.py -k exact_distribution",
     ),
     Mutant(
         "false alarms are expected for each value, not for the round",

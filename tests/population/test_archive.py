@@ -41,7 +41,7 @@ def test_a_result_comes_back_exactly(path: Path) -> None:
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
-def test_what_0_2_kept_has_the_columns_of_today(path: Path) -> None:
+def test_results_of_0_2_have_current_columns(path: Path) -> None:
     before = {"workload": "Syn", "method": "ololoha", "mse_unbiased": 0.1, "mse_expected": 0.2}
     Archive(path).keep("old", "me", before)
     today = {"data_set": "Syn", "protocol": "ololoha", "mse": 0.1, "expected_mse": 0.2}
@@ -68,7 +68,7 @@ def test_the_newest_result_counts(path: Path) -> None:
     assert Archive(path).find("a/run00", "me") == {**ROW, "exposed": 0.5}
 
 
-def test_cut_short_anywhere_the_whole_lines_stay_and_the_next_is_kept(path: Path) -> None:
+def test_cut_short_anywhere_the_whole_lines_stay_and_the_next_is_added(path: Path) -> None:
     whole = path.read_bytes()
     first = whole.index(b"\n")
     for length in range(len(whole)):

@@ -92,7 +92,9 @@ def exact_exposure(protocol: Protocol, values: list[int]) -> Fraction:
     ],
     ids=str,
 )
-def test_the_fast_attack_has_the_law_of_the_clients(protocol: Protocol, values: list[int]) -> None:
+def test_the_fast_attack_has_the_distribution_of_the_clients(
+    protocol: Protocol, values: list[int]
+) -> None:
     # Sees a user's own bit drawn like the others, equal answers compared on a prefix only, and a
     # sample redrawn for each value. Alpha 2e-9: six standard deviations.
     n, seed = 4_000, 3

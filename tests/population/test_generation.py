@@ -27,7 +27,7 @@ SMALL = [
 
 @pytest.mark.parametrize("protocol", SMALL, ids=repr)
 @pytest.mark.parametrize("held", [[1, 1, 1], [0, 2, 0]], ids=str)
-def test_reports_follow_the_law_of_clients(protocol, held):
+def test_reports_have_the_distribution_of_clients(protocol, held):
     """Sees a memo drawn anew, kept by value, or shared, and any wrong probability above 1 %."""
     n, seed = 20_000, 11
     if protocol.encoding.kind == "bits":

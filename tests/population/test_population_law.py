@@ -72,7 +72,7 @@ TRIED = {*product([sampled], ["there and back", "two users once", "once"]), (sen
 
 
 @pytest.mark.parametrize("cases", groups())
-def test_what_the_server_gets_has_the_law_of_the_clients(
+def test_received_reports_have_the_distribution_of_the_clients(
     cases: list[Case], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In rational arithmetic: no outcome more or less likely by even 2^-53."""

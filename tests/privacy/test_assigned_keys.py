@@ -92,7 +92,7 @@ def test_only_families_that_tell_values_apart_are_assigned(name: str) -> None:
     ],
     ids=lambda one: one.name,
 )
-def test_an_area_is_said_to_be_an_average_and_the_worst_key_is_said(protocol: Any) -> None:
+def test_an_auc_is_called_an_average_beside_that_of_the_worst_key(protocol: Any) -> None:
     drawn = str(privacy.explain(protocol))
     assert drawn.count(MEAN_OVER_KEYS) == 2
     assert "Assigned keys" not in drawn
@@ -115,7 +115,7 @@ def test_the_worst_key_shows_more_than_the_average() -> None:
     assert worst[0].auc > average.auc + 0.001
 
 
-def test_without_keys_nothing_is_said_of_them() -> None:
+def test_without_keys_there_is_no_sentence_about_them() -> None:
     for protocol in (loloha.LGRR(k=5, **BUDGETS), loloha.RAPPOR(k=5, **BUDGETS)):
         assert MEAN_OVER_KEYS not in str(privacy.explain(protocol))
         assert worst_key(protocol) is None

@@ -187,7 +187,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("protocol", "reports"), CASES, ids=str)
-def test_areas_are_those_of_the_best_tests(protocol: Protocol, reports: int) -> None:
+def test_aucs_are_those_of_the_best_tests(protocol: Protocol, reports: int) -> None:
     """Every outcome, key included, of the laws that the oracle writes a second time from MATH."""
     change, link, loose = Exact(protocol, reports).areas()
     attains(change_auc(protocol, reports), change)
@@ -211,7 +211,7 @@ SHIPPED = [
 
 
 @pytest.mark.parametrize(("protocol", "reports"), SHIPPED, ids=str)
-def test_areas_are_those_of_the_shipped_client(protocol: Protocol, reports: int) -> None:
+def test_aucs_are_those_of_the_shipped_client(protocol: Protocol, reports: int) -> None:
     """Everything that its code can send, over all that it can draw."""
     k = protocol.k
     stayed = mixture([transcripts(protocol, (v,) * 2 * reports) for v in range(k)])
@@ -268,7 +268,7 @@ ATTACKED = [
     *ATTACKED[2::3], *(pytest.param(*case, marks=pytest.mark.long)
                        for place, case in enumerate(ATTACKED) if place % 3 != 2)
 ], ids=str)  # fmt: skip
-def test_no_attack_passes_an_area(protocol: Protocol, reports: int) -> None:
+def test_no_attack_exceeds_an_auc(protocol: Protocol, reports: int) -> None:
     """Of 500 users of each kind, four standard errors, seeded; and it comes near: none is idle.
 
     Where all of them are told apart the measured error is 0, and says nothing: 6 in a thousand.
@@ -357,7 +357,7 @@ def test_cells_of_linear_keys_are_counted_by_their_lowest_digit(k: int, g: int) 
     assert found == pytest.approx(expected)
 
 
-def test_a_server_that_is_told_of_two_values_knows_no_less() -> None:
+def test_a_server_that_knows_two_values_knows_no_less() -> None:
     for protocol in (loloha.OLH(k=3, eps=2.0), loloha.SUE(k=3, eps=2.0), loloha.GRR(k=3, eps=2.0)):
         for reports in (1, 2, 4):
             exact = Exact(protocol, reports).areas()[0]
@@ -381,7 +381,7 @@ def test_a_sum_of_steps_has_the_distribution_that_repeated_steps_have() -> None:
     assert unmemoised._width(0.125, 0.126, 4) == 25
 
 
-def test_a_server_that_is_told_which_value_was_held_knows_no_less(
+def test_a_server_that_knows_the_earlier_value_knows_no_less(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     protocol = loloha.GRR(k=5, eps=0.5)
@@ -539,7 +539,7 @@ def test_scores_of_hashed_symbols_are_the_log_likelihood_ratio() -> None:
         assert score == pytest.approx(math.log(moved[outcome] / chance), abs=1e-9)
 
 
-def test_the_error_of_an_area_is_that_of_repetition() -> None:
+def test_the_error_of_an_auc_is_that_of_repetition() -> None:
     """Rows are what is drawn: a row of two outcomes, 400 rows, 300 times."""
     rng = np.random.default_rng(4)
     found = []
@@ -550,7 +550,7 @@ def test_the_error_of_an_area_is_that_of_repetition() -> None:
     assert np.mean([area.error for area in found]) == pytest.approx(np.std(areas), rel=0.15)
 
 
-def test_an_area_counts_pairs() -> None:
+def test_an_auc_counts_pairs() -> None:
     rng = np.random.default_rng(1)
     absent, present = rng.integers(0, 6, 300), rng.integers(1, 8, 200)
     roc = Roc(absent, present)
@@ -576,7 +576,7 @@ def test_scores_that_are_none_are_refused(scores: Any) -> None:
 
 
 @pytest.mark.long
-def test_every_size_has_an_area_and_no_number_is_refused_but_rubbish() -> None:
+def test_every_size_has_an_auc_and_only_rubbish_is_refused() -> None:
     protocol = loloha.BiLOLOHA(k=4, **BUDGETS)
     for reports in (0, 1_000_001, 1.5):
         with pytest.raises(ParameterError, match="reports"):

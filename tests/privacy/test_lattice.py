@@ -47,7 +47,7 @@ def decimal(number: Any) -> Decimal:
 
 @pytest.mark.parametrize("n", DRAWS)
 @pytest.mark.parametrize("seed", range(8))
-def test_no_chance_is_further_off_than_is_said(seed: int, n: int) -> None:
+def test_no_probability_errs_by_more_than_its_bound(seed: int, n: int) -> None:
     places, chances = some_law(seed)
     tilt = balance(places, chances) if seed % 2 else 0.0
     law, exact = Sum.of(places, chances, n, tilt), exact_sum(places, chances, n)
@@ -68,7 +68,7 @@ def test_no_chance_is_further_off_than_is_said(seed: int, n: int) -> None:
 
 @pytest.mark.parametrize("n", DRAWS)
 @pytest.mark.parametrize("seed", range(8))
-def test_what_is_bounded_lies_on_the_side_that_is_said(seed: int, n: int) -> None:
+def test_bounds_are_on_the_stated_side(seed: int, n: int) -> None:
     places, chances = some_law(seed)
     tilt = balance(places, chances)
     exact = exact_sum(places, chances, n)
@@ -120,7 +120,7 @@ def test_a_threshold_tells_no_less_than_is_claimed(seed: int, n: int) -> None:
 
 @pytest.mark.parametrize("p", [0.5000001, 0.6, 0.75, 0.99, 1 - 1e-9])
 @pytest.mark.parametrize("m", [1, 2, 20, pytest.param(60, marks=pytest.mark.long)])
-def test_sums_of_two_kinds_are_no_further_off_than_is_said(m: int, p: float) -> None:
+def test_sums_of_two_kinds_err_within_their_bound(m: int, p: float) -> None:
     q, ones = 1 - p, np.arange(m + 1)
     law, error = _sums_of_two(ones, m - ones, p, q)
     for j in ones.tolist():
@@ -149,7 +149,7 @@ def test_splitting_keeps_the_mean_and_the_chance() -> None:
 
 
 @pytest.mark.parametrize(("n", "chance"), [(5, 0.5), (200, 0.1), (10_000, 0.001)])
-def test_a_sum_strays_no_further_than_is_said(n: int, chance: float) -> None:
+def test_a_sum_stays_within_its_bound(n: int, chance: float) -> None:
     reach = stray(n * chance * (1 - chance), 1.0)
     both = binom.cdf(n * chance - reach, n, chance) + binom.sf(n * chance + reach, n, chance)
     assert both <= OUTSIDE / 2

@@ -404,7 +404,7 @@ def test_explain_claims_no_more(protocol: Protocol) -> None:
         "Every change is hidden.",
     ],
 )
-def test_the_forbidden_claims_would_be_found(claim: str) -> None:
+def test_forbidden_claims_are_detected(claim: str) -> None:
     assert any(re.search(pattern, claim, flags=re.IGNORECASE) for pattern in FORBIDDEN)
 
 

@@ -255,7 +255,7 @@ def test_keys_leave_only_those_who_share_them() -> None:
     assert "shuffler itself must be trusted" in " ".join(named.text.split())
 
 
-def test_what_is_said_is_json_and_on_the_command_line(capsys: Any) -> None:
+def test_the_statement_is_json_and_on_the_command_line(capsys: Any) -> None:
     line = ["explain", "l-grr", "--k", "8", "--eps-inf", "2", "--eps-1", "1", "--shuffled", "500"]
     assert main(line) == 0
     assert "Shuffled among 500 users" in capsys.readouterr().out
@@ -285,9 +285,7 @@ def test_what_is_no_protocol_is_refused(ask: Any) -> None:
 
 
 @pytest.mark.parametrize("sign", [-1, 1])
-def test_what_rounding_may_have_moved_is_added_to_what_is_told(
-    sign: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bounds_include_rounding(sign: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of counts that are wrong by up to an error, the bound still covers what is true."""
     p, q, n = 0.7, 0.3, 6
     true = [blanket.of_two_symbols(p, q, n, 1)(eps) for eps in (0.0, 0.2, 0.6)]
@@ -308,7 +306,7 @@ def test_what_rounding_may_have_moved_is_added_to_what_is_told(
     )
 
 
-def test_a_loss_that_was_asked_for_is_said_as_it_was_and_none_that_is_infinite() -> None:
+def test_a_nominal_loss_is_shown_as_given_and_no_infinite_one() -> None:
     for protocol in (
         loloha.BiLOLOHA(k=2, eps_inf=0.3, eps_1=0.1), loloha.OLOLOHA(k=5, eps_inf=5.0, eps_1=4.9),
         loloha.GRR(k=7, eps=0.7), loloha.RAPPOR(k=4, eps_inf=1.1, eps_1=0.3),

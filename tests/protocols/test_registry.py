@@ -199,7 +199,7 @@ def test_a_package_passes_the_laws_that_ship(installed: Path) -> None:
     assert f"{len(laws.LAWS)} passed" in done.stdout
 
 
-def test_its_broken_twin_does_not(installed: Path, tmp_path: Path) -> None:
+def test_its_broken_copy_does_not(installed: Path, tmp_path: Path) -> None:
     """Channels with twice the loss that was asked for, under the same promises."""
     for part in installed.glob("loloha_memoised-*"):
         shutil.copytree(part, tmp_path / part.name)

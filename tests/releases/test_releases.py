@@ -133,7 +133,7 @@ def test_a_store_of_another_release_is_refused_untouched(
         assert list(connection.iterdump()) == before
 
 
-def test_a_device_sends_what_it_had_kept(tmp_path: Path) -> None:
+def test_a_device_sends_its_stored_queue(tmp_path: Path) -> None:
     path = Path(shutil.copy(RELEASES / "sender.json", tmp_path / "sender.json"))
     path.chmod(0o600)
     before = json.loads(path.read_text())

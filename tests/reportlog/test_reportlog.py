@@ -321,7 +321,7 @@ def test_an_error_leaves_nothing_behind(draw, make_log):
     assert not log.scan().rounds
 
 
-def test_a_disk_without_room_for_a_folder_leaves_no_round(draw, make_log, monkeypatch):
+def test_a_full_disk_leaves_no_round(draw, make_log, monkeypatch):
     log = make_log(PROTOCOL)
     make = Path.mkdir
 
@@ -346,7 +346,7 @@ def test_the_same_reports_are_the_same_file(draw, make_log):
     assert log.scan().rows == 10
 
 
-def test_what_is_there_can_be_told_without_reading_it(draw, make_log):
+def test_contents_are_listed_without_reading_them(draw, make_log):
     log = make_log(
         PROTOCOL, (0, draw(PROTOCOL, 5, 1)), (0, draw(PROTOCOL, 3, 2)), (4, draw(PROTOCOL, 6, 3))
     )

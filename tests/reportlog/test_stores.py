@@ -143,7 +143,7 @@ def test_a_listing_is_one_request_however_many_rounds(s3: S3) -> None:
         (refuse("301 Moved Permanently", "PermanentRedirect"), "in another region; add .region="),
     ],
 )
-def test_who_may_not_is_told_why_and_no_secret(
+def test_a_refusal_says_why_and_shows_no_secret(
     s3: S3, answer: Any, says: str, verify: bool, capfd: Any
 ) -> None:
     log = written(f"{s3.bucket()}/LOG")

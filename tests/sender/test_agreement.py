@@ -81,7 +81,7 @@ def test_a_client_that_never_reported_commits_nothing(tmp_path: Path, clock: Clo
         assert (one.loss, one.committed) == (2.0, 4.0)
 
 
-def test_a_campaign_that_is_added_needs_room(tmp_path: Path, clock: Clock) -> None:
+def test_an_added_campaign_needs_memory(tmp_path: Path, clock: Clock) -> None:
     with sender(tmp_path / "state", clock) as one:
         one.agree(url(HOURS), limit=20.0)
         one.report("a")
@@ -297,7 +297,7 @@ def test_one_limit_bounds_the_sum_of_all_campaigns(tmp_path: Path, clock: Clock)
         assert one.report_all({"hours": "a"}, round=9) == {"hours": 9}
 
 
-def test_what_all_campaigns_reveal_together_is_said() -> None:
+def test_the_joint_loss_of_all_campaigns_is_shown() -> None:
     one = explain_all([HOURS])
     assert "hours: one of 5 values, every hour" in one
     assert "e^1 = 2.718: of two that seemed equally likely one can then seem at most 73.2 %" in one
@@ -333,7 +333,7 @@ def test_what_was_reported_to_before_is_added_to_what_comes() -> None:
     assert "After" not in explain_all([HOURS])
 
 
-def test_odds_and_times_are_said_in_words() -> None:
+def test_factors_and_times_are_in_words() -> None:
     """Odds are rounded up: 1 / (1 + e^-6.9) is .99899, and .9990025 of 6.91."""
     likely = [consent.belief(eps) for eps in (0.0, 1.0, 6.9, 6.91)]
     parts = ["50.0", "73.2", "99.9"]

@@ -65,7 +65,7 @@ def test_it_waits_as_long_as_it_was_asked_within_reason(asked: str, waited: floa
     assert waits == [waited]
 
 
-def test_nobody_there_is_said_without_the_address() -> None:
+def test_an_absent_collector_is_reported_without_the_address() -> None:
     with Connection("http://127.0.0.1:9", patience=ONCE) as nobody:
         with pytest.raises(Unreachable, match="ConnectionRefusedError") as caught:
             nobody.get("/x")

@@ -112,7 +112,7 @@ def test_silence_at_a_limit_would_lose_everything(protocol: Protocol) -> None:
 
 
 @pytest.mark.parametrize("protocol", [one for one, _ in SMALL], ids=str)
-def test_only_who_would_fall_silent_by_value_is_told_so(protocol: Protocol) -> None:
+def test_only_limits_that_would_silence_a_device_say_so(protocol: Protocol) -> None:
     with pytest.raises(ParameterError) as refusal:
         protocol.client(limit=protocol.asked_memo / 2)
     assert ("its user moved" in str(refusal.value)) == protocol.longitudinal

@@ -103,7 +103,7 @@ def test_a_device_that_was_off_in_its_round_waits_for_the_next(
     assert missed not in answered
 
 
-def test_a_device_that_is_installed_anew_can_report_once_more_and_that_is_said() -> None:
+def test_a_reinstalled_device_can_report_once_more_as_documented() -> None:
     protocol = PANELS.protocol
     before, after = (Client(protocol, every=EVERY, rng=SimulationRng(seed)) for seed in (1, 4))
     sent = [(round, who) for round in range(EVERY) for who in (before, after) if who.is_due(round)]

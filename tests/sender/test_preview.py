@@ -207,7 +207,7 @@ def test_the_values_of_a_cell_are_listed_up_to_a_number(monkeypatch: pytest.Monk
         assert ("which holds" in text) == (k == 5)
 
 
-def test_rounds_that_no_calendar_has_and_hashes_of_large_domains_are_said() -> None:
+def test_rounds_beyond_the_calendar_and_hashes_of_large_domains_are_explained() -> None:
     assert "round: 9007199254740991." in example(HOURS, (1 << 53) - 1).text
     last = replace(HOURS.schedule, expires=None).last
     assert f"round: {last}, which begins at" in example(HOURS, last).text

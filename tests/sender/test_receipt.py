@@ -137,7 +137,7 @@ def test_its_own_refusal_settles_a_report(answer: Any) -> None:
 
 
 @pytest.mark.parametrize("answer", WAITING.values(), ids=WAITING)
-def test_whatever_else_is_said_a_report_waits(answer: Any) -> None:
+def test_other_answers_leave_a_report_in_the_queue(answer: Any) -> None:
     found, why = fate(Answer(*answer), MINE)
     assert found is Fate.WAITING
     assert why
@@ -378,7 +378,7 @@ def test_a_ticket_is_no_longer_than_a_ticket(tmp_path: Path, ticket: Any) -> Non
         assert not device.consent
 
 
-def test_a_certificate_that_is_not_trusted_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_untrusted_certificate_fails_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
     error = ssl.SSLCertVerificationError(1, "certificate verify failed")
     error.verify_message = "self-signed certificate in certificate chain"

@@ -54,7 +54,7 @@ def test_nothing_happens_before_the_user_agrees(tmp_path: Path, clock: Clock) ->
     assert not (tmp_path / "state").exists()
 
 
-def test_a_report_is_sanitised_kept_and_sent(url: str, tmp_path: Path, clock: Clock) -> None:
+def test_a_report_is_sanitised_stored_and_sent(url: str, tmp_path: Path, clock: Clock) -> None:
     where = address(url)
     with sender(tmp_path, clock) as one:
         one.agree(where)
@@ -106,9 +106,7 @@ def test_a_round_is_answered_once_across_restarts(url: str, tmp_path: Path, cloc
     assert rounds(where) == [(0, 1, 0)]
 
 
-def test_the_round_is_told_by_the_clock_at_each_report(
-    url: str, tmp_path: Path, clock: Clock
-) -> None:
+def test_the_clock_gives_the_round_at_each_report(url: str, tmp_path: Path, clock: Clock) -> None:
     # PAINS 19: across midnight, and across a restart.
     where = address(url)
     with sender(tmp_path, clock) as one:
@@ -518,7 +516,7 @@ def test_a_damaged_state_is_refused_and_not_shown(url: str, tmp_path: Path, cloc
         sender(tmp_path, clock).close()
 
 
-def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path, clock: Clock) -> None:
+def test_an_unwritable_folder_is_reported(tmp_path: Path, clock: Clock) -> None:
     with pytest.raises(StateError, match="writable"):
         Sender(tmp_path / "no" / "state", clock=clock)
 

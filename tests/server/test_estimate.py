@@ -117,7 +117,7 @@ def test_estimates_are_unbiased_with_the_stated_variance(
 
 
 @pytest.mark.parametrize("protocol", EXAMPLES, ids=repr)
-def test_the_realised_parameters_are_those_of_the_law(protocol: Protocol) -> None:
+def test_the_realised_parameters_are_those_of_the_distribution(protocol: Protocol) -> None:
     """Exactly, as fractions: Pr[support | held], Pr[support | not held] of the shipped client."""
     realised = protocol.realised
     for v in range(protocol.k):
@@ -402,7 +402,7 @@ def test_covariance_of_two_rounds_with_other_values(protocol: Protocol) -> None:
 
 
 @pytest.mark.parametrize(("k", "d", "n"), [(3, 1, 1), (3, 1, 4), (4, 2, 3), (5, 4, 3)])
-def test_variance_at_harmonic_reach_is_its_mean_over_who_samples_a_bucket(
+def test_variance_at_harmonic_eligible_is_its_mean_over_who_samples_a_bucket(
     k: int, d: int, n: int
 ) -> None:
     """Every choice of buckets of n users, those that leave bucket 0 unsampled apart."""
@@ -417,7 +417,7 @@ def test_variance_at_harmonic_reach_is_its_mean_over_who_samples_a_bucket(
         assert seen == pytest.approx(np.mean(each), rel=1e-12, abs=1e-15)
 
 
-def test_harmonic_reach_is_whole_where_all_reach_and_smooth_where_a_series_takes_over() -> None:
+def test_harmonic_eligible_is_whole_where_all_are_and_smooth_where_a_series_takes_over() -> None:
     assert harmonic_eligible(BINARY, 17) == 17
     assert harmonic_eligible(loloha.DBitFlipPM(k=9, eps_inf=1.0), 17) == 17
     protocol = loloha.DBitFlipPM(k=4, d=1, eps_inf=1.0)

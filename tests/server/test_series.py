@@ -40,7 +40,7 @@ def test_every_source_gives_the_same() -> None:
         assert (other.standard_errors == SERIES.standard_errors).all()
 
 
-def test_estimates_are_shares_and_the_raw_state_is_kept() -> None:
+def test_estimates_are_shares_and_the_raw_state_stays() -> None:
     assert SERIES.estimates.shape == SERIES.standard_errors.shape == (20, 6)
     assert (SERIES.estimates >= 0).all()
     assert SERIES.estimates.sum(axis=1) == pytest.approx(1)

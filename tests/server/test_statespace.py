@@ -142,7 +142,7 @@ def modelled(parameters: Parameters, tau: int, k: int, seed: int) -> Observed:
     return Observed(estimates, both, both, *columns, np.ones(tau, dtype=int))
 
 
-def test_values_that_move_are_told_from_those_that_stand_still() -> None:
+def test_moving_and_constant_values_are_distinguished() -> None:
     """Three of 40 values are rolled out: their pace is higher, and the others' lower."""
     observed = modelled(Parameters(0.0, 1e-9, 0.7), 60, 40, seed=3)
     observed.estimates[:, :3] += np.cumsum(np.full((60, 3), 4e-3), axis=0)

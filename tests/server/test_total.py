@@ -63,7 +63,7 @@ def with_shares(estimate: Any, shares: Any) -> Any:
 
 
 @pytest.mark.parametrize("protocol", EXACT, ids=repr)
-def test_the_variance_of_a_sum_is_that_of_the_exact_law(protocol: Any) -> None:
+def test_the_variance_of_a_sum_is_that_of_the_exact_distribution(protocol: Any) -> None:
     """Sampled buckets: given how many users sampled each."""
     one_tally = len(law_of_counts(protocol, 0)) > 20
     cases = [(0,), (2,)] if one_tally else [(0,), (0, 1), (0, 2)]
@@ -84,7 +84,7 @@ def test_the_variance_of_a_sum_is_that_of_the_exact_law(protocol: Any) -> None:
             assert found == pytest.approx(square / weight, rel=1e-9, abs=1e-12), (values, group)
 
 
-def test_overlapping_samples_are_told_by_their_expectation() -> None:
+def test_overlapping_samples_have_their_expectation() -> None:
     """d = 2 of 3 buckets, which two users share more or less: on average over the samples."""
     protocol = loloha.DBitFlipPM(k=3, b=3, d=2, eps_inf=2.0)
     weights = np.zeros(3)

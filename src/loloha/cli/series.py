@@ -224,7 +224,7 @@ def _show_last(estimated: EstimatedSeries, top: int) -> None:
 
 def _several(estimated: EstimatedSeries) -> str:
     """Number of rounds with estimates."""
-    return f"{int((estimated.observations.n > 0).sum())} rounds"
+    return checks.counted(int((estimated.observations.n > 0).sum()), "round")
 
 
 def _show_numbers(

@@ -57,7 +57,7 @@ def test_one_user_is_found_among_many_by_fingerprint_or_key() -> None:
 # -- averaging
 
 
-def test_the_first_guess_has_the_law_of_one_report() -> None:
+def test_the_first_guess_has_the_distribution_of_one_report() -> None:
     grr = example("grr", k=5)
     found = attacks.averaging(grr, (1,), n=20_000, rng=1)
     assert abs(found.success[0] - float(grr.realised.p1)) < 5 * found.error[0]

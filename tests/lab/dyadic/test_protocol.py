@@ -61,7 +61,7 @@ def test_every_choice_of_lies_has_one_number(size: int) -> None:
 
 @pytest.mark.parametrize("eps", [1e-6, 0.5, 2.0, 9.0, 700.0])
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
-def test_lies_are_drawn_by_their_law(eps: float, size: int) -> None:
+def test_lies_have_their_distribution(eps: float, size: int) -> None:
     """Exactly: uniform in two groups, each answer alike, loss within eps, the gap as stated."""
     lies = best_lies(eps, size)
     law = exact_distribution(lies.draw)
@@ -83,7 +83,7 @@ def alike(weights: Any, size: int) -> Fraction:
 
 @pytest.mark.parametrize("eps", [0.3, 1.0, 2.5, 6.0])
 @pytest.mark.parametrize("size", range(1, 8))
-def test_no_law_that_treats_answers_alike_has_a_larger_gap(eps: float, size: int) -> None:
+def test_no_distribution_that_treats_answers_alike_has_a_larger_gap(eps: float, size: int) -> None:
     """The gap is linear-fractional in the weights: its largest value is at a vertex."""
     ratio = exp_below(Fraction(eps))
     vertices = itertools.product((Fraction(1), ratio), repeat=size + 1)

@@ -41,7 +41,9 @@ def sent(protocol: Any, values: Any, rng: Rng) -> Any:
         (4, 2, [0, 1, 0, 1]),
     ],
 )  # fmt: skip
-def test_a_user_has_the_law_of_the_device(rounds: int, changes: int, history: list[int]) -> None:
+def test_a_user_has_the_distribution_of_the_device(
+    rounds: int, changes: int, history: list[int]
+) -> None:
     """Of all counts of the series, exactly."""
     protocol = DyadicLH(k=3, eps=1.2, rounds=rounds, changes=changes)
     ours = exact_distribution(lambda rng: counted(protocol, np.array([history]), rng))

@@ -174,7 +174,7 @@ AREAS = {
 
 
 @pytest.mark.long
-def test_the_figure_of_areas_is_the_table_of_the_maths(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_figure_of_aucs_is_the_table_of_the_maths(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exact_figures, "STRETCHES", (1, 2, 10, 30))
     figure = exact_figures.draw_aucs()
     assert any("no data" in text.get_text() for text in figure.texts)

@@ -382,7 +382,7 @@ BEST = ["best test, T = 1", "best test, T = 10"]
         ("OLOLOHA, one table", 10),
     ],
 )
-def test_areas_are_those_of_an_attacked_population(
+def test_aucs_are_those_of_an_attacked_population(
     label: str, reports: int, page: Tables, small: Small
 ) -> None:
     # 500 users a side, seeded; an area has an error below 0.02: six of them see the wrong T,

@@ -61,7 +61,7 @@ def test_the_page_stands_alone(page: Page, small: tuple[Reproduction, Path]) -> 
     assert page.open == []
 
 
-def test_every_figure_is_shown_described_and_kept_as_files(
+def test_every_figure_is_shown_described_and_written(
     page: Page, small: tuple[Reproduction, Path]
 ) -> None:
     stems = {path.stem for path in (small[1] / "figures").iterdir()}
@@ -75,7 +75,7 @@ def test_every_figure_is_shown_described_and_kept_as_files(
         assert (small[1] / "figures" / f"{stem}.svg").stat().st_size > 1000
 
 
-def test_every_table_is_kept_as_csv(small: tuple[Reproduction, Path]) -> None:
+def test_every_table_is_written_as_csv(small: tuple[Reproduction, Path]) -> None:
     assert {path.stem for path in (small[1] / "tables").iterdir()} == {
         "table1", "table2", "table2-attack", "agreement", "points", "gains", "symbols", "uniform",
         "beyond", "printed", "series", "table2-best", "table2-grid",

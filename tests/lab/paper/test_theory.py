@@ -78,7 +78,7 @@ def test_z_is_the_normal_deviate_of_students_tail() -> None:
 
 
 @pytest.mark.long
-def test_z_has_the_normal_law_at_any_number_of_runs() -> None:
+def test_z_is_normal_at_any_number_of_runs() -> None:
     # 8 000 points at 20 runs: |z| > 2 has chance 4.55 %, so 364 +- 18.6; alpha 2e-9 at 6
     # deviations. Sees the normal deviate taken for Student's, which gives 480.
     rng = np.random.default_rng(11)

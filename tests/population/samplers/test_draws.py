@@ -205,7 +205,7 @@ def test_rows_are_padded_with_zeros(way: str) -> None:
 
 
 @pytest.mark.parametrize("g", [2, 3, 4])
-def test_symbols_have_the_law_of_the_channel(g: int, way: str) -> None:
+def test_symbols_have_the_distribution_of_the_channel(g: int, way: str) -> None:
     channel = SymbolChannel(g, SCALE // 7)
     for x in range(g):
         alone = exact_distribution(lambda rng, x=x: channel.draw(rng, x))
