@@ -89,7 +89,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit found.
+    """Findings of an audit.
 
     Attributes
     ----------
@@ -129,13 +129,11 @@ def audit(
 ) -> Audit:
     """Ask a client for reports of chosen histories, and bound from below what they reveal.
 
-    Notes
-    -----
-    Histories: one value for 8 rounds, against another (first report, first two, the memo as told
-    from all); where there is a second round, both values for 8 rounds each and then one of the
-    two (any one round). Clopper-Pearson bounds, shared out over all events, directions and looks.
-    Besides, two rules without exception: a round asked again gives the same report, and a permanent
-    key never changes.
+    Notes ----- Histories: one value for 8 rounds, against another (first report, first two, the
+    memo as inferred from all); where there is a second round, both values for 8 rounds each and
+    then one of the two (any one round). Clopper-Pearson bounds, shared out over all events,
+    directions and looks. Besides, two rules without exception: a round asked again gives the same
+    report, and a permanent key never changes.
     """
     users = checks.integer("users", users, 100, 10**9, "ask enough of them")
     if not 0.9 <= confidence < 1:

@@ -121,7 +121,7 @@ def _show(
     extra: dict[str, object] | None = None,
     after: str = "",
 ) -> None:
-    """Print what was found; ``told`` by a collector, or nothing where there was none."""
+    """Print the results; ``extra`` are members of the JSON if there was a collector."""
     picture = out / "frequencies.png"
     if as_json:
         mode = "offline" if extra is None else "collector"

@@ -175,7 +175,7 @@ class Followed:
         return sorted(contents.rounds)
 
     def _only_grew(self, round: int, names: dict[int, frozenset[str]]) -> bool:
-        """Whether what was counted, and found late, is all still there, and more came."""
+        """Whether all counted and late files are still there, and new ones came."""
         from loloha.reportlog.folder import LATE
 
         settled = not self._again.get(round) and self._refused.get(round, {}).keys() <= {LATE}

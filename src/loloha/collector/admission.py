@@ -1,7 +1,7 @@
 """Checks of every request before its route: one chain, the same for all ways in.
 
-A route that is added tomorrow is behind it without a word of its own: unless something is said
-here, a request that writes needs an admin key, and its body is read, bounded and charged for.
+New routes are behind it by default: unless listed here, a request that writes needs an admin key,
+and its body is read, bounded and rate-limited.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ def of_privacy(cache: ReadCache, fingerprint: str) -> Parts:
 def of_series(
     cache: ReadCache, fingerprint: str, rounds: Sequence[Round], asked: Asked, form: Form
 ) -> Parts:
-    """The series of the rounds found, in pieces; CSV and Parquet: one row per round and value."""
+    """The series of existing rounds, in pieces; CSV and Parquet: one row per round and value."""
     stored = cache.known(fingerprint)
 
     def estimate_of(round: Round) -> Estimate | None:

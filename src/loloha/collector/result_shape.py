@@ -189,7 +189,7 @@ class Growth(Struct):
 
 
 class WindowLoss(Struct):
-    """The loss of any so many rounds, whatever was held in them."""
+    """The loss of any so many rounds, whatever the values in them."""
 
     rounds: Count
     eps: Number

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def of_smoothed(
     cache: ReadCache, fingerprint: str, rounds: Sequence[Round], asked: Asked, form: Form
 ) -> Parts:
-    """The smoothed series of the rounds found, in pieces; None for rounds that are suppressed."""
+    """The smoothed series of existing rounds, in pieces; None for suppressed rounds."""
     stored = cache.known(fingerprint)
     shown = [round for round in rounds if estimates.suppressed_because(stored, round) is None]
     smoothed = cache.smoothed.of(cache.estimates, stored, shown) if shown else None

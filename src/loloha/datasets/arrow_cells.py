@@ -72,7 +72,7 @@ def scalars(array: Any) -> list[Any]:
 
 
 def refuse_rounded(role: str, column: Any) -> None:
-    """Refuse floats too large to be told from their neighbours, as users or rounds are."""
+    """Refuse users or rounds as floats too large to differ from their neighbours."""
     pyarrow = extra("pyarrow", PURPOSE)
     kind = column.type
     if pyarrow.types.is_dictionary(kind):

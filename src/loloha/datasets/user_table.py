@@ -145,7 +145,7 @@ def table(
         refuse()
     labels, values = _index(cells, given, on_unknown, refuse)
     if not is_public and given is not None:
-        # Categories may have been found in the data; only those that do not occur tell.
+        # Categories may come from the data, unless some do not occur.
         is_public = len(np.unique(values[values != MISSING])) < len(labels)
     odd = [] if is_public else odd_columns(values, roles.values)
     rounds: Sequence[Hashable] = round_names(roles.values)

@@ -119,7 +119,7 @@ class Engine(ABC):
         ----------
         log : ReportLog
         contents : Contents
-            What `ReportLog.scan` found; only these files are read.
+            The result of `ReportLog.scan`; only these files are read.
         guard : bool
             The replay guard: one report of each reporter in each round. Without it the log is
             trusted to hold no report twice.

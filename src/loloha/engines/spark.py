@@ -46,7 +46,7 @@ class Spark(Engine):
         Where to start one: ``spark://HOST:PORT``, ``yarn``, ``k8s://...``, ``local[N]``, or
         ``sc://HOST:PORT`` for Spark Connect. By default that of `spark-submit`, else this machine.
     conf : mapping of str to str, optional
-        What Spark is told besides; it is not shown.
+        Further settings of Spark; they are not shown.
     """
 
     name: ClassVar[str] = "spark"

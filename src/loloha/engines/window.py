@@ -120,14 +120,12 @@ def decode(protocol: Protocol, keys: Any, ys: Any, *, method: str = "auto") -> W
     WireError
         If an array has another shape or type, or a report is out of range.
 
-    Notes
-    -----
-    A user who sent T reports, s of which support v, adds a score of s, less its mean where v is not
-    held, see `Scores`, with the weight of T reports: as in the plain mean, which has the score s.
-    So both are unbiased for the same frequencies where users keep their value in the window,
-    whoever reports how often. Where values change the mean is still unbiased and decoding is not:
-    their difference shows the bias. With psi_u the mean's and delta_u the difference's part of user
-    u, squared errors differ in expectation by that of
+    Notes ----- A user who sent T reports, s of which support v, adds a score of s, less its mean
+    for other values, see `Scores`, with the weight of T reports: as in the plain mean, which has
+    the score s. So both are unbiased for the same frequencies where users keep their value in the
+    window, whoever reports how often. Where values change the mean is still unbiased and decoding
+    is not: their difference shows the bias. With psi_u the mean's and delta_u the difference's part
+    of user u, squared errors differ in expectation by that of
 
         sum over v of [ (sum delta_u)^2 + 2 sum psi_u delta_u - 2 (sum psi_u)(sum delta_u) / n ]
 

@@ -24,7 +24,7 @@ from loloha.server.unbiased import inversion
 from loloha.server.variance import drawn_from, harmonic_eligible, variance
 
 REPORTS_OF_A_CHANGE = 10
-"""Before and after a change, in what is said of how surely it shows."""
+"""Reports before and after a change, in statements of how surely it shows."""
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,11 @@ class Prospect:
     Attributes
     ----------
     name, label : str
-        In the registry; and with the parameter that tells rows of one name apart.
+        Its name in the registry; and with the parameter that distinguishes rows of one name.
     protocol : Protocol or None
     eligible : bool
-        Whether it keeps what is held of eps_1, eps_2 and eps_inf. In a `loloha.plan` a report above
-        64 kB makes it False as well, unless the protocol was asked for by name.
+        Whether it is within the given budgets eps_1, eps_2 and eps_inf. In a `loloha.plan` a report
+        above 64 kB makes it False as well, unless the protocol was asked for by name.
     note : str
         Why it is not eligible; empty if it is.
     g : int or None

@@ -58,12 +58,12 @@ class Sweep(Framed):
         return records
 
     def plot(self, x: str = "eps_1", y: str = "error_one", *, ax: Axes | None = None) -> Axes:
-        """Draw a line for each protocol and value of the budget that is held.
+        """Draw a line for each protocol and value of the fixed budget.
 
         Parameters
         ----------
         x : {"eps_1", "eps_2", "eps_inf"}
-            eps_2 is the loss of any one round when all others are known: at a held eps_inf it
+            eps_2 is the loss of any one round when all others are known: at a fixed eps_inf it
             falls as eps_1 does, which costs error.
         y : str
             A column of `to_frame`.

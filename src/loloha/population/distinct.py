@@ -73,7 +73,7 @@ def detect_changes(answers: Ints, values: Ints) -> Detection:
     answers : int[n, tau]
         What each user sent in each round; equal numbers stand for equal answers of that user.
     values : int[n, tau]
-        What the user held (dBitFlipPM: the bucket).
+        The user's value (dBitFlipPM: the bucket).
 
     Returns
     -------

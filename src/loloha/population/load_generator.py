@@ -40,8 +40,8 @@ def generate_load(
     """Let one simulated user per row of int[n, tau] report each round of it, round after round."""
     # -1 sends nothing; columns are rounds from ``first`` on. Where the campaign asks a user in one
     # round of ``every``, each draws which, and sends in those. At most ``batch`` reports go in one
-    # of `CONNECTIONS` requests at a time. ``progress`` is told how many were answered, ``begins``
-    # how many each round has.
+    # of `CONNECTIONS` requests at a time. ``progress`` gets the number of reports answered,
+    # ``begins`` those of each round.
     if campaign.keys == "assigned":
         raise ParameterError(
             "campaign must let devices draw their keys, its collector assigns them; "

@@ -15,9 +15,9 @@ M is Bin(n - 1, c), and Pr[M = m] / (m + 1) = Pr[M' = m + 1] / (n c) for M' of B
 another key is recognised too: each of ``others`` is then divided by the number of keys.
 
 What is computed stays on the safe side of rounding: chances are moved by a few units in the last
-place to where more is told, and bounds on the errors of a Fourier transform, and on what lies
-outside of its window, are added to what is told at most and taken from what is told at least. Where
-they outgrow delta, no gain is claimed.
+place towards more loss, and bounds on the errors of a Fourier transform, and on what lies outside
+of its window, are added to upper bounds and subtracted from lower ones. Where they outgrow delta,
+no gain is claimed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Divergence = Callable[[float], float]
 # Where data sets are gone through, one user in so many is left out: fewer hide less. So it is with
 # the sizes of groups.
 _PART, _SIZE_PART = 128, 64
-# An eps is found up to this share of itself.
+# Relative precision of eps.
 _CLOSE = 1e-4
 
 

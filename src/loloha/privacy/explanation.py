@@ -127,8 +127,8 @@ def explain(
     reports : int or sequence of int, optional
         At which numbers t of reports to show eps_t; by default 1, 2, 5, 10, 100.
     keys : {"drawn", "assigned"}
-        As in `loloha.campaign.Campaign`. Where they are assigned, what the worst hash key shows
-        is said too.
+        As in `loloha.campaign.Campaign`. If they are assigned, the worst hash key has a statement
+        of its own.
     every : int
         As in `loloha.campaign.Schedule`: a device reports in one round of so many.
 

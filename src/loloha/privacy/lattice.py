@@ -1,7 +1,7 @@
 """Distributions of sums of many draws on a lattice, with bounds on the errors of a finite window.
 
 The draws are whole numbers. Their pmf is transformed, raised to a power, and transformed back,
-tilted so that what is rare is found to the same relative precision. Source: MATH section 17.
+tilted so that rare events have the same relative precision. Source: MATH section 17.
 """
 
 from __future__ import annotations

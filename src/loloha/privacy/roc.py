@@ -25,7 +25,7 @@ class AUC(NamedTuple):
     Attributes
     ----------
     auc : float
-        0.5: nothing can be told; 1: everything. Equal scores count half.
+        0.5: chance; 1: certainty. Equal scores count half.
     error : float
         Its standard error; 0 where nothing was drawn.
     bound : bool

@@ -176,7 +176,7 @@ def loss_between(protocol: Protocol, history: Any, other: Any, *, key: Key = Non
     labels, real = labelled
     bound, exact = -1.0, -1.0 if real else None
     for merged in pairs.merged(labels):
-        # Each round that differs costs eps_2 at most: no other key can pass what was found.
+        # Each round that differs costs eps_2 at most: no other key can exceed this.
         if merged.differing * once <= (bound if exact is None else exact):
             break
         there, back = _bound(protocol, merged, once), _bound(protocol, merged.swapped, once)
@@ -229,7 +229,7 @@ def worst_loss(protocol: Protocol, rounds: int, changes: int) -> WorstLoss:
 
 
 def _attained(protocol: Protocol, rounds: int, changes: int) -> float:
-    """The most that is found with 1, 2, 4, ... changes, or one in each round, as far as allowed."""
+    """The largest loss over 1, 2, 4, ... changes, or one in each round, as far as allowed."""
     # These numbers are the same for every limit, so that a higher one never finds less.
     rounds = min(rounds, _ROUNDS_AT_MOST)
     tried = [*(1 << i for i in range((rounds - 1).bit_length())), rounds - 1]

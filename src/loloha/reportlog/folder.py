@@ -43,7 +43,7 @@ def rows_of(files: Iterable[LogFile]) -> int:
 
 @dataclass(frozen=True)
 class Contents:
-    """What was found in a log.
+    """Contents of a log.
 
     Attributes
     ----------

@@ -80,7 +80,7 @@ class AgreementFile:
             raise
 
     def alone(self, step: Callable[[], R]) -> R:
-        """Take a step, one thread at a time; a signal handler of that thread is told to wait."""
+        """Take a step, one thread at a time; a signal handler of that thread gets an error."""
         # Before the lock, which a fork may have inherited from another thread.
         self.file.must_be_ours()
         if self._owner == get_ident() and self._lock.locked():

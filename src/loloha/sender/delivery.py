@@ -36,7 +36,7 @@ class Delivery:
     reason : str
         Why they stay; empty if none does.
     campaign : str
-        "open"; "paused" or "ended" once the collector has said so, "ended" also from the end date
+        "open"; "paused" or "ended" by the collector's answer, "ended" also from the end date
         of its document on: nothing is drawn, stored or sent any more, and what waited is dropped.
         While it is paused each delivery asks whether it goes on.
     """

@@ -15,7 +15,7 @@ from loloha.server.variance import Channel
 
 
 def of_series(observations: Observations, posterior: Posterior, mean: Posterior) -> Numbers:
-    """What filter or smoother say, as if so many reports of one round said it."""
+    """Filtered or smoothed estimates as those of one round with an equivalent number of reports."""
     protocol, channel = observations.protocol, Channel.realised(observations.protocol)
     # A normal interval of the mean as a share of the range.
     share = Inversion(mean.mean, Scatter(mean.variance, 0.0, 0.0), 0.0, (0.0, 0.0))

@@ -57,7 +57,7 @@ class EstimatedSeries(Numeric):
     Attributes
     ----------
     observations : Observations
-        What each round said by itself: its unbiased estimates, and the number of reports.
+        Single rounds: their unbiased estimates, and the numbers of reports.
     parameters : Parameters
         How fast the truth and the memo noise move, as fitted: s, s_0, rho.
     states : States

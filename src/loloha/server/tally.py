@@ -123,8 +123,8 @@ class Tally(Additive):
         Raises
         ------
         WireError
-            If the arrays have another shape or type, or a report is out of range (its index is
-            told); see `valid` to find all of them.
+            If the arrays have another shape or type, or a report is out of range (the error has its
+            index); see `valid` to find all of them.
         """
         keys, ys = self._shaped(keys, ys)
         if not self.protocol.encoding.admit(self.counts, keys, ys):

@@ -1,4 +1,4 @@
-"""Memos that an observer does not know: what is held of them, and what a report teaches."""
+"""Memos that an observer does not know: their posterior, updated by reports."""
 
 from __future__ import annotations
 

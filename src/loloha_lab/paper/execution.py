@@ -82,7 +82,7 @@ def measure_grid(
     stored = {task: results.find(task.name, identity) for task, identity in wanted.items()}
     rows: dict[Task, Row] = {task: row for task, row in stored.items() if row is not None}
     missing = [task for task in wanted if task not in rows]
-    # Long and short ones mixed, so that the time left can be told.
+    # Long and short ones mixed, so that the time left can be estimated.
     mixed = [missing[i] for i in np.random.default_rng(grid.seed).permutation(len(missing))]
     progress(len(rows), len(wanted))
     started = time.perf_counter()

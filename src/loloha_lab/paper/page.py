@@ -36,7 +36,7 @@ class Section:
 def write_page(out: Path, sections: Sequence[Section], **context: Any) -> Path:
     """Write figures (PNG, SVG), tables (CSV) and the page that shows them all, which is returned.
 
-    ``told`` is what else it says: grid, facts, measurements, fit, differences, seconds, command.
+    ``context``: grid, facts, measurements, fit, differences, seconds, command.
     """
     from jinja2 import Environment, StrictUndefined
 

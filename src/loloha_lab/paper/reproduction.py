@@ -24,7 +24,7 @@ MEASURED = {"fig3", "fig4", "table2"}
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What `reproduce` found."""
+    """Results of `reproduce`."""
 
     report: Path
     facts: dict[str, Facts]

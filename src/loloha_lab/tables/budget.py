@@ -162,7 +162,7 @@ def only_once(values: Ints, seed: int) -> Ints:
     """The values of which each user tells one, of a round drawn at enrolment; -1 elsewhere."""
     n, tau = values.shape
     drawn_values = np.full_like(values, -1)
-    # A stream of its own: that which drew the values must not choose when they are told.
+    # A stream of its own: the one of the values must not choose the rounds of reports.
     rows, drawn = np.arange(n), np.random.default_rng([seed, n, tau]).integers(0, tau, n)
     drawn_values[rows, drawn] = values[rows, drawn]
     return drawn_values

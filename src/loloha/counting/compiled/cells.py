@@ -19,9 +19,8 @@ def number_visits(
     visits: Array,
 ) -> int:
     """Number the distinct (user, value) pairs in the order of their first visit."""
-    # ``slots`` gets the number of the pair of each report, -1 where there is none; ``users``,
-    # ``held``, ``rounds`` and ``visits`` the user, value, first round and number of reports of each
-    # pair. Returns how many.
+    # ``slots`` gets the number of the pair of each report, -1 where there is none; the next four
+    # arrays get the user, value, first round and number of reports of each pair. Returns how many.
     newest = np.full(size, -1, dtype=np.int32)
     count = 0
     for u in range(values.shape[0]):

@@ -37,7 +37,7 @@ def njit(function: Callable[..., Any]) -> Any:
     try:
         return numba.njit(cache=True, **options)(function)
     except RuntimeError:
-        # numba found no place for its files.
+        # numba has no writable cache folder.
         return numba.njit(**options)(function)
 
 

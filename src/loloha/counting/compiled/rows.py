@@ -111,7 +111,7 @@ def add_scattered(sums: Array, buckets: Array, words: Array, cell_of: Array, slo
 
 @njit
 def place(rows: Array, symbols: Array, width: int, bits: Array) -> None:
-    """Set bit ``symbols[i]`` of row i to the next bit of ``told``; rows without such a bit stay."""
+    """Set bit ``symbols[i]`` of row i to the next one of ``bits``; rows without such a bit stay."""
     used = 0
     for i in range(len(symbols)):
         symbol = np.uint64(symbols[i])

@@ -38,7 +38,7 @@ class Visits:
 
     @classmethod
     def of_round(cls, values: Array, size: int) -> Visits:
-        """The only round of ``len(held)`` users, all of whom send."""
+        """The only round of users who all send."""
         n = len(values)
         users = np.arange(n, dtype=np.int32)
         never, once = np.zeros(n, dtype=np.int32), np.ones(n, dtype=np.int32)

@@ -4,7 +4,7 @@ The value stayed, or moved to another one; T reports before and T after are seen
 the rules, the user's key, and which reports are of which stretch; of the values it knows that all
 are equally likely beforehand. Every AUC is that of the best test of such a server, or an upper
 bound of it: where cases are drawn, four standard errors are added, and where a domain is large the
-server is told of some values that the user's is among them. A server that knows more sees more.
+server is given some values that include the user's. A server that knows more sees more.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ def worst_key(protocol: Protocol) -> tuple[AUC, bool] | None:
 def link_auc(protocol: Protocol, reports: int) -> AUC | None:
     """How surely the best test sees that two stretches of reports come from one user.
 
-    Against two users who hold different values; the value of one user stays. (Users who may hold
-    the same one are told from one user less surely.) Parameters, returns and errors are those of
+    Against two users who hold different values; the value of one user stays. (Users who may have
+    the same value are distinguished less surely.) Parameters, returns and errors are those of
     `change_auc`; None also where keys are not sent.
     """
     apart = change_auc(protocol, reports)
@@ -147,7 +147,7 @@ def _one_round_hashes(protocol: Protocol, reports: int) -> AUC:
 
 
 def _below(most: AUC, reports: int, find: Callable[[], AUC]) -> AUC:
-    """What is found of so many reports, which is no more than is known of ever more of them."""
+    """The result for so many reports, at most that for infinitely many."""
     if reports > _LIMIT:
         return most._replace(bound=True)
     result = find()

@@ -48,7 +48,7 @@ class _Cases:
         self.tables: BitTables = bit_tables(protocol, reports)
 
     def by_bit(self, moved: bool) -> Any:
-        """Bit by bit; of many, those of the user's value and of some others, which are told."""
+        """Bit by bit; of many, those of the user's value and some others that the server knows."""
         shown = min(self.k, _VALUES)
         cases = int(np.clip(_NUMBERS // shown, _FEWEST, _MOST))
         before = self._drawn(cases, shown, 0, None)
@@ -79,7 +79,7 @@ class _Cases:
         return memo, sent
 
     def _rest(self, cases: int, bits: int, moved: bool) -> Any:
-        """Of bits that belong to no value that is told of."""
+        """Of bits of no value that the server knows."""
         if not bits:
             return 0.0
         # Between which of these scores each bit's lies: as if it were one of the two, which of them

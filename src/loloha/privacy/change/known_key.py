@@ -69,8 +69,8 @@ class CellSizes(NamedTuple):
     @classmethod
     def of(cls, protocol: Protocol) -> CellSizes:
         """All keys, else some of them."""
-        # Of a large domain some values: that the server is told of them, and the user's is among
-        # them, can but help it.
+        # Of a large domain some values: a server that knows them, the user's included, knows no
+        # less.
         encoding = protocol.encoding
         if isinstance(encoding, Threshold):
             # Of all thresholds, else of some evenly spaced ones and as many values.

@@ -1,6 +1,6 @@
 """The AUC of a change without memoisation: at most that between two known values.
 
-Reports of a fresh key each, or a server that is told which two values come into question.
+Reports of a fresh key each, or a server that knows two candidate values.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ DEVIATIONS = 12
 
 
 def bound(protocol: Protocol, reports: int) -> AUC:
-    """As if the server were told two values, between which a change would be."""
+    """As if the server knew the two values of a possible change."""
     # What matters is how many more reports support the one than the other.
     gain, loss = _steps(protocol)
     most = min(reports, math.ceil(reports * (gain - loss)) + _width(gain, loss, reports))
@@ -52,7 +52,7 @@ def _steps(protocol: Protocol) -> tuple[float, float]:
 
 
 def _value_known(gain: float, loss: float, reports: int) -> AUC:
-    """As if the server were told, too, which of the two was held before."""
+    """As if the server also knew the value before."""
     # Then reports after the change matter alone, of a user whose value stayed and of one who moved.
     steps = 2 * reports
     width = _width(gain, loss, steps)
