@@ -71,7 +71,7 @@ FAULTS = [
         "a lie may equal the truth", "encoding.js", "rng.below(g - 1)", "rng.below(g)", "histories"
     ),
     Fault("lies leave out a symbol", "encoding.js", "other >= x ?", "other > x ?", "distributions"),
-    Fault("the memo is not kept", "client.js", "memo.push([x, kept]);", "", "histories"),
+    Fault("the memo is not kept", "client.js", "memo.push([x, answer]);", "", "histories"),
     Fault(
         "the memo is that of the value",
         "client.js",
@@ -82,8 +82,8 @@ FAULTS = [
     Fault(
         "the fresh round is skipped",
         "client.js",
-        "second ? draw(encoding.answerFrom(kept), second) : kept",
-        "kept",
+        "second ? draw(encoding.answerFrom(answer), second) : answer",
+        "answer",
         "distributions",
     ),
     Fault(
@@ -176,7 +176,7 @@ FAULTS = [
     Fault(
         "the pin is not checked",
         "campaign.js",
-        "[undefined, found].includes(fingerprint)",
+        "[undefined, digest].includes(fingerprint)",
         "true",
         "documents",
     ),

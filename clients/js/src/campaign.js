@@ -77,22 +77,22 @@ export class Campaign {
     } catch (error) {
       throw new CampaignError(`${error.message}; export it again`);
     }
-    const found = await sha256(canonical(document));
+    const digest = await sha256(canonical(document));
     must(
-      [undefined, found].includes(fingerprint),
+      [undefined, digest].includes(fingerprint),
       "campaign must have the fingerprint of its address, it is another one; ask for the right address",
       CampaignError,
     );
-    campaign.fingerprint = found;
+    campaign.fingerprint = digest;
     return Object.freeze(campaign);
   }
 
   /** Index 0..k-1 of a user's value: a label, or a number of the range. */
   index(value) {
     const { k, wanted, indexOfValue } = this.domain;
-    const found = indexOfValue(value) ?? (this.other ? k - 1 : undefined);
-    must(found !== undefined, `value must be ${wanted} (not shown)`, DomainError);
-    return found;
+    const index = indexOfValue(value) ?? (this.other ? k - 1 : undefined);
+    must(index !== undefined, `value must be ${wanted} (not shown)`, DomainError);
+    return index;
   }
 
   /** A text for each value. */

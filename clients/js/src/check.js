@@ -46,10 +46,10 @@ export const optional = (check) => (name, value, all) => name in all && check(na
 
 /** What the members of an object stand for, each by its check; there must be no others. */
 export function members(plain, checks, names = Object.keys(checks)) {
-  const found = {};
-  for (const name of names) found[name] = checks[name](name, plain?.[name], plain);
+  const checked = {};
+  for (const name of names) checked[name] = checks[name](name, plain?.[name], plain);
   for (const name of Object.keys(plain)) choice(...names)("member", name);
-  return found;
+  return checked;
 }
 
 /** What `act` gives, undefined where it fails. */

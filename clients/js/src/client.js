@@ -227,9 +227,9 @@ export class Client {
   /** The same, ready for `canonical`. */
   async plain() {
     // Release 0.2.0 would go by what was spent: it has to refuse what says more.
-    const isSaid = !Object.is(this.#committed, this.#implied);
-    const said = isSaid && { version: COMMITTED_VERSION, committed_before: this.#committed };
-    return sealed({ ...this.#state, ...said });
+    const isExplicit = !Object.is(this.#committed, this.#implied);
+    const commitment = isExplicit && { version: COMMITTED_VERSION, committed_before: this.#committed };
+    return sealed({ ...this.#state, ...commitment });
   }
 
   /** What a state that does not say it, as those of release 0.2.0, committed before. */
@@ -294,7 +294,7 @@ export class Client {
   }
 }
 
-/** What a user is told of a reset or a withdrawal. */
+/** The sentence for a user about a reset or a withdrawal. */
 export const deleted = (spent) =>
   `Key, memo and reports are deleted. What was sent stays counted and the ${amountText(spent)} spent so far stays spent`;
 

@@ -32,7 +32,7 @@ export const UNKNOWN = "state must be of a known type and version; use the relea
 const DAMAGED =
   "state must be what a client wrote, it is damaged; withdraw, which deletes it, and agree again only if the user does";
 
-/** What `act` reads of a state. Why one is damaged is not told: it could quote the state. */
+/** What `act` reads of a state. The cause of damage is dropped: it could quote the state. */
 export async function sound(act) {
   try {
     return await act();

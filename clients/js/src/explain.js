@@ -32,24 +32,24 @@ export function explainAll(campaigns, { limit = Infinity, after = [] } = {}) {
 }
 
 function one({ name, protocol, schedule }) {
-  const said =
+  const sentence =
     `${name}: one of ${protocol.k} values, every ${span(schedule.seconds * schedule.every)}. One report, seen alone, ` +
     `shifts the odds between any two values by a factor of at most ${factor(first(protocol))}: of ` +
     `two that seemed equally likely one can then seem ${belief(first(protocol))}`;
-  if (!protocol.longitudinal) return `${said}. Every further report shifts them by as much again.`;
-  return `${said}; all reports of a value that never changes, for ever, by at most ${factor(protocol.loss)}: ${belief(protocol.loss)}.`;
+  if (!protocol.longitudinal) return `${sentence}. Every further report shifts them by as much again.`;
+  return `${sentence}; all reports of a value that never changes, for ever, by at most ${factor(protocol.loss)}: ${belief(protocol.loss)}.`;
 }
 
 /** The losses of several attributes of one person add up, however these depend on each other. */
 function together(campaigns) {
   const protocols = campaigns.map(({ protocol }) => protocol);
-  const said =
+  const sentence =
     `All ${protocols.length} together: their losses add up. The first report of each, all of ` +
     `them known: a factor of at most ${factor(sum(protocols.map(first)))}`;
   if (!protocols.every(({ longitudinal }) => longitudinal)) {
-    return `${said}; later ones have no bound for ever, as not all of them are memoised.`;
+    return `${sentence}; later ones have no bound for ever, as not all of them are memoised.`;
   }
-  return `${said}; all reports of values that never change: ${factor(sum(protocols.map(({ loss }) => loss)))}.`;
+  return `${sentence}; all reports of values that never change: ${factor(sum(protocols.map(({ loss }) => loss)))}.`;
 }
 
 /** What campaigns cost together with those before them, of the same attribute or of others. */

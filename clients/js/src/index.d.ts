@@ -79,7 +79,7 @@ export interface Delivery {
   refused: Record<number, string>;
   waiting: number[];
   reason: string;
-  /** "paused" or "ended" once the collector has said so: nothing is drawn, stored or sent any more. */
+  /** "paused" or "ended" by the collector's answer: nothing is drawn, stored or sent any more. */
   campaign: "open" | "paused" | "ended";
 }
 

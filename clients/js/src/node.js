@@ -54,9 +54,9 @@ async function readText(file) {
   try {
     // A pipe in place of a file must not hang whoever opens it.
     handle = await fs.open(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
-    const found = await handle.stat();
-    if (!found.isFile()) throw new StateError(`state must be a regular file at '${file}'; check the path`);
-    if (found.size > LARGEST) throw new StateError(`state must have at most 256 MiB at '${file}'; check the path`);
+    const stats = await handle.stat();
+    if (!stats.isFile()) throw new StateError(`state must be a regular file at '${file}'; check the path`);
+    if (stats.size > LARGEST) throw new StateError(`state must have at most 256 MiB at '${file}'; check the path`);
     return await handle.readFile("utf8");
   } catch (error) {
     if (error.code === "ENOENT") return null;

@@ -25,20 +25,20 @@ let leaving = 0;
  * @param parts.settle takes reports off their queues, given as {enrolment, message, halted}
  */
 export function outbox({ storage, stateOf, post, goesOn, settle }) {
-  /** What is held: it has no `state` until that is read. */
-  let held;
+  /** The shared hold: it has no `state` until that is read. */
+  let current;
 
   /** Hold the state, read it, and begin anew once somebody has changed it. */
   function open() {
-    if (held || !storage.hold) return;
+    if (current || !storage.hold) return;
     const holding = {};
-    held = holding;
+    current = holding;
     const began = async () => {
       holding.state = await storage.read().then(stateOf).catch(() => {});
     };
     const ended = () => {
-      if (holding !== held) return;
-      held = undefined;
+      if (holding !== current) return;
+      current = undefined;
       open();
     };
     holding.release = storage.hold(began, ended);
@@ -46,13 +46,13 @@ export function outbox({ storage, stateOf, post, goesOn, settle }) {
 
   /** Forget, and let others change the state. */
   function close() {
-    held?.release();
-    held = undefined;
+    current?.release();
+    current = undefined;
   }
 
   /** Send the queues, by requests that outlive the page, and close. */
   function leave() {
-    const holding = held;
+    const holding = current;
     close();
     if (holding?.state) send(holding.state);
     // Begun while nobody else changes the state, or not at all.

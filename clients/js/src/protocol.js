@@ -48,7 +48,7 @@ const PARAMETERS = {
   hash: choice(...Object.keys(FAMILIES)),
   calibration: choice("published", "tight"),
   target: choice("distribution", "mean"),
-  // Independent answers are said by saying nothing.
+  // Independent answers are the default, which documents leave out.
   memo: optional(choice("joint")),
   m0: optional((name, value, spec) => {
     const [identity] = table(spec.eps_inf, symbolsOf(spec));
@@ -155,15 +155,15 @@ export class Protocol {
     for (let i = 0; i < answers; i++) terms.push(Math.log(g - i));
     const off = 2 ** -49 * (sum(terms.map(Math.abs)) + g / rest);
     // Compensated: with thousands of terms a limit would cover in Python what it does not here.
-    let odds = 0;
+    let logExcess = 0;
     let lost = 0;
     for (const term of terms) {
-      const next = odds + term;
-      lost += Math.abs(odds) < Math.abs(term) ? term - next + odds : odds - next + term;
-      odds = next;
+      const next = logExcess + term;
+      lost += Math.abs(logExcess) < Math.abs(term) ? term - next + logExcess : logExcess - next + term;
+      logExcess = next;
     }
-    odds += lost;
-    const spent = Math.max(odds, 0) + Math.log1p(Math.exp(-Math.abs(odds)));
+    logExcess += lost;
+    const spent = Math.max(logExcess, 0) + Math.log1p(Math.exp(-Math.abs(logExcess)));
     return Math.max(loss, spent * (1 + 2 ** -50) + Math.min(1, spent) * off);
   }
 

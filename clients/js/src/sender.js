@@ -93,14 +93,14 @@ export class Sender {
     const known = await this.#read();
     const isKnown = known.enrolments.length;
     if (!isKnown && isOptedOut()) return null;
-    const found = isKnown || (await this.#ask(urls, token, limit, known));
+    const joined = isKnown || (await this.#ask(urls, token, limit, known));
     return this.#change(async (state) => {
       const isNew = !state.enrolments.length;
       if (isNew) {
         // A collector may be slow: the user's last word counts, here and in other tabs.
         const isLast = withdrawals === this.#withdrawals && (await textOf(known)) === (await textOf(state));
         must(isLast, "consent must be given anew; ask the user", StateError);
-        state.enrolments = found.map((one) => enrolled(one, state.answered, wait));
+        state.enrolments = joined.map((one) => enrolled(one, state.answered, wait));
       }
       const { enrolments } = state;
       must(
@@ -116,7 +116,7 @@ export class Sender {
 
   /** What collectors give of each campaign; nothing is asked for that the limit does not cover. */
   async #ask(urls, tokens, limit, { committed }) {
-    const found = [];
+    const joined = [];
     for (const url of urls) {
       const token = typeof tokens === "string" ? tokens : (tokens?.[url] ?? null);
       const document = await this.#post.ask(`${url}/document`, { token });
@@ -125,19 +125,19 @@ export class Sender {
       // By its end date, or because its collector has closed it.
       const goesOn = this.#goesOn(campaign) && !OVER.includes(await this.#lifeOf({ url, token }));
       must(goesOn, "campaign must not have ended; ask for another", CampaignError);
-      found.push({ url, token, ticket: null, campaign });
+      joined.push({ url, token, ticket: null, campaign });
     }
-    must(haveNames(found), "campaigns must have different names under one agreement; use a storage for each", CampaignError);
-    const protocols = found.map(({ campaign }) => campaign.protocol);
+    must(haveNames(joined), "campaigns must have different names under one agreement; use a storage for each", CampaignError);
+    const protocols = joined.map(({ campaign }) => campaign.protocol);
     checkLimit(limit, committed, protocols.map(claimOf), protocols[1] ? undefined : protocols[0]);
-    for (const one of found) {
+    for (const one of joined) {
       if (one.campaign.keys === "drawn") continue;
       const answer = await this.#post.ask(`${one.url}/keys`, { token: one.token, body: "" });
       const own = answer.status === 200 && assigned(one.campaign, answer.json);
       must(own, `collector must assign a key: ${detailOf(answer)}`, CampaignError);
       Object.assign(one, own);
     }
-    return found;
+    return joined;
   }
 
   /**
@@ -181,7 +181,7 @@ export class Sender {
    * @param {object} [options]
    * @param {number} [options.round] by default the one that the clock says
    * @returns {Promise<number | null>} the round; one that was answered stays as it was. null if it is none of
-   *   this user's, where a campaign asks each in one round of `every`, or once the collector has said that the
+   *   this user's, where a campaign asks each in one round of `every`, or once the collector has answered that the
    *   campaign is paused or has ended, or its end date has passed, or DO_NOT_TRACK is set: nothing is drawn,
    *   stored or sent
    * @throws {BudgetError} if the limit leaves no more reports of one-round protocols, or does not cover all that
@@ -256,7 +256,7 @@ export class Sender {
   }
 
   /**
-   * Send the queue, oldest first; what cannot be settled now stays. Once the collector has said that the
+   * Send the queue, oldest first; what cannot be settled now stays. Once the collector has answered that the
    * campaign is paused or has ended all that waits is dropped; a paused one is asked about each time. Where
    * DO_NOT_TRACK is set nothing is sent, and all stays.
    */
@@ -297,7 +297,7 @@ export class Sender {
       }
       if (stop || halted || fruitless === FRUITLESS) break;
     }
-    // Another tab may have been told otherwise: what is stored decides.
+    // Another tab may have another answer: the stored state decides.
     const { queue = [], halted = "open" } = sameIn(await this.#read(), enrolment);
     outcome.waiting = queue.map(roundOf);
     outcome.campaign = isOver ? "ended" : halted;
@@ -315,12 +315,12 @@ export class Sender {
 
   /** Ask whether a paused campaign goes on, or has ended meanwhile; no answer changes nothing. */
   async #askOn(enrolment) {
-    const said = await this.#lifeOf(enrolment).catch(() => {});
+    const life = await this.#lifeOf(enrolment).catch(() => {});
     await this.#change((state) => {
       const one = sameIn(state, enrolment);
       if (one.halted !== "paused") return;
-      if (said === "open") delete one.halted;
-      else if (OVER.includes(said)) one.halted = "ended";
+      if (life === "open") delete one.halted;
+      else if (OVER.includes(life)) one.halted = "ended";
     });
   }
 
@@ -351,7 +351,7 @@ export class Sender {
         // What a late answer says of a deleted report is older than all that waits now.
         if (!left || (!isOver && left.length === one.queue.length)) continue;
         one.queue = left;
-        // An end is for ever, whoever is told of a pause after it.
+        // An end is final, even if a pause is reported later.
         if (!isOver && (!halted || one.halted === "ended")) continue;
         dropped.push(...one.queue.map(roundOf));
         one.queue = [];

@@ -26,7 +26,7 @@ const ADDRESS = /^https?:\/\/[^@/]+(\/[^?#]*)?\/v1\/campaigns\/([0-9a-f]{64})$/;
  * @typedef {object} State
  * @property {object[]} enrolments one for each campaign, none without consent: {url, token, ticket,
  *   campaign, client, queue, halted}, of which the queue has [round, message], as it is or was sent, oldest
- *   first; `halted` is there, "paused" or "ended", once the collector has said so
+ *   first; `halted` is there, "paused" or "ended", by the collector's answer
  * @property {number | null} limit hard limit on what is spent
  * @property {number} spent under agreements before this one
  * @property {number} committed what a limit has to cover of these, whatever the values were; NaN if
@@ -101,16 +101,16 @@ function complete(more, read) {
 /** As text, secrets included; null where there is nothing to keep. */
 export async function textOf({ enrolments, limit, spent, committed, answered }) {
   // What a state without it means is left out.
-  const said = (name, without) => !Object.is(committed, without) && { [name]: committed };
+  const optional = (name, without) => !Object.is(committed, without) && { [name]: committed };
   const hasRounds = Object.keys(answered).join("");
-  let plain = { type: LEDGER, version: 1, spent, answered, ...said("committed", spent) };
+  let plain = { type: LEDGER, version: 1, spent, answered, ...optional("committed", spent) };
   if (enrolments.length) {
     plain = {
       type: TYPE,
       version: VERSION,
       limit,
       spent_before: spent,
-      ...said("committed_before", implied(limit, spent, enrolments)),
+      ...optional("committed_before", implied(limit, spent, enrolments)),
       enrolments: await Promise.all(enrolments.map(plainOf)),
       ...(hasRounds && { answered_before: answered }),
     };
@@ -132,7 +132,7 @@ export function ledgerAfter({ enrolments, spent, committed, answered }) {
   for (const { campaign: { fingerprint }, client } of enrolments) {
     const { account } = client;
     ledger.spent += account.spent;
-    // One that never reported has told nothing, and its key is gone.
+    // One that never reported revealed nothing, and its key is deleted.
     ledger.committed += client.sentRounds.length ? account.committed : client.committedBefore;
     ledger.answered[fingerprint] = including(ledger.answered[fingerprint] ?? [], account.answered);
   }
@@ -191,9 +191,9 @@ export function fingerprintOf(url) {
 }
 
 /** Key and ticket of what a collector answered, undefined if it holds neither. */
-export const assigned = ({ protocol: { encoding } }, said) =>
+export const assigned = ({ protocol: { encoding } }, answer) =>
   tried(() => {
-    const { key: text, ticket } = said;
+    const { key: text, ticket } = answer;
     const key = encoding.keyFrom(text);
     // Every digit is there, and no other.
     must(encoding.isKey(key) && keyText(encoding, key) === text && isTicket(ticket));

@@ -51,8 +51,8 @@ export function explainPreview({ campaign, round, kind, message, url, reason }) 
     isExample &&
       `It is of a value taken from the ${k} at random, and of a client that was thrown away: a report of this user has its own reporter${plain.key ? ", key" : ""} and answer.`,
   ];
-  const said = lines.filter(Boolean).map((line) => `- ${line}`);
-  return [`${name}, round ${round}: ${KINDS[kind]}`, message, ...said].join("\n");
+  const items = lines.filter(Boolean).map((line) => `- ${line}`);
+  return [`${name}, round ${round}: ${KINDS[kind]}`, message, ...items].join("\n");
 }
 
 /** What the key is, and what the answer says. */
