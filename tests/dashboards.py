@@ -105,7 +105,7 @@ def drawn(page: Any, chart: str) -> list[dict[str, Any]]:
 
 
 def table(page: Any, place: str) -> list[list[str]]:
-    """The twin of a chart, as a reader of the screen gets it: its header, then its rows."""
+    """The table of a chart, as screen readers get it: its header, then its rows."""
     details = page.locator(f"details:has(#{place})")
     if details.count() and not details.evaluate("node => node.open"):
         details.locator("summary").click()

@@ -10,7 +10,7 @@ from test_docs import blocks
 # What iterates the registry, but for the vectors: those are CONTRIBUTING's fourth step.
 LAWS = "test_conformance.py wire/test_wire.py"
 SUITES = (
-    f"{LAWS} population/test_population_law.py population/test_generation.py "
+    f"{LAWS} population/test_exact_population.py population/test_generation.py "
     "collector/test_store.py engines/test_engines.py planning/test_planning.py"
 )
 

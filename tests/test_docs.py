@@ -353,7 +353,7 @@ def broken_promises(markdown: str, printed: str) -> list[str]:
     ]
 
 
-def test_the_numbers_that_panels_promise_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_numbers_that_panels_guarantee_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     from loloha.cli import main
 
     page = (ROOT / "docs" / "panels.md").read_text(encoding="utf-8")

@@ -138,8 +138,8 @@ def misplaced_import(module: str, own: str, one: Import) -> Iterator[str]:
     root = one.target.partition(".")[0]
     part = part_of(one.target)
     if part is not None:
-        door = (module, part) in FACTORIES and one.place != "module"
-        if RANK[part] > RANK[own] and not door and one.target != "loloha.__version__":
+        factory = (module, part) in FACTORIES and one.place != "module"
+        if RANK[part] > RANK[own] and not factory and one.target != "loloha.__version__":
             yield f"{own} must not import from a layer above, got {one.target}"
         if (own.partition(".")[0], part.partition(".")[0]) in STRANGERS:
             yield f"{own} must not know {part}, got {one.target}"
@@ -291,13 +291,13 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 
 def dependencies(path: Path) -> set[str]:
-    """What a module needs, at any place but the two doors; not the packages that it lies in."""
+    """What a module needs, at any place but the two factories; not the packages that it lies in."""
     module, known = module_name(path), MODULES.keys()
     found = set()
     for one in imports(ast.parse(path.read_text())):
         target = one.target if one.target in known else one.target.rpartition(".")[0]
-        door = (module, part_of(target)) in FACTORIES and one.place != "module"
-        if target in known and not door and not f"{module}.".startswith(f"{target}."):
+        factory = (module, part_of(target)) in FACTORIES and one.place != "module"
+        if target in known and not factory and not f"{module}.".startswith(f"{target}."):
             found.add(target)
     return found
 
@@ -341,9 +341,9 @@ FAULTS = [
             "layer above"),
     planted("the lazy package", "loloha.wire", "from loloha import OLOLOHA", "layer above"),
     planted("the command line", "loloha", "from loloha.cli import main", "layer above"),
-    planted("a door at the top", "loloha.protocols.base",
+    planted("a factory at the top", "loloha.protocols.base",
             "from loloha.client import Client", "layer above"),
-    planted("a door elsewhere", "loloha.protocols.table",
+    planted("a factory elsewhere", "loloha.protocols.table",
             "def f():\n from loloha.client import Client", "layer above"),
     planted("relative", "loloha.datasets.uci", "from . import dataset", "written in full"),
     planted("no place", "loloha.utils", "", "place in LAYERS"),

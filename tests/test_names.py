@@ -83,6 +83,17 @@ def test_names_are_words_of_the_field() -> None:
     assert wrong == set()
 
 
+def test_names_of_tests_are_words_of_the_field() -> None:
+    """A law, which protocols obey, is one."""
+    wrong = set()
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        for name in re.findall(r"def (test_\w+)", path.read_text(encoding="utf-8")):
+            words = {word.removesuffix("s") for word in name.split("_")}
+            if words & (JARGON - {"law"}):
+                wrong.add(f"{path.name} {name}")
+    assert wrong == set()
+
+
 def _names(tree: ast.AST) -> Iterator[tuple[str, ast.expr | ast.arg | ast.stmt]]:
     """Each name that a module gives, but for attributes that lead on from one of release 0.2.0."""
     renamed = {

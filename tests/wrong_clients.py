@@ -1,4 +1,4 @@
-"""Clients that are wrong in one way each, for both doors of the audit: in Python, and as a program.
+"""Clients that are wrong in one way each, for the audit in Python and as a program.
 
 ``python wrong_clients.py NAME``, with an empty name for the honest one, speaks the lines of
 ``loloha audit --command``.

@@ -126,7 +126,7 @@ def test_honest_counts_pass_every_time(sure: int, likely: int, most: int) -> Non
 
 @pytest.fixture(params=["python", "command"])
 def wrong(request: Any) -> Callable[[str], AbstractContextManager[Device]]:
-    """A wrong client, through both doors."""
+    """A wrong client, in Python and as a program."""
 
     @contextmanager
     def through(name: str) -> Iterator[Device]:

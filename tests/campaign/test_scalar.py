@@ -1,4 +1,4 @@
-"""The door for single values: foreign scalars, look-alikes, blanks, and numbers as decimals."""
+"""Single values: foreign scalars, look-alikes, blanks, and numbers as decimals."""
 
 import datetime
 import enum

@@ -308,7 +308,7 @@ def test_one_table_keeps_the_truth_as_often_and_is_constant_as_often_as_asked(
 @pytest.mark.parametrize("g", [2, 3, 4])
 @pytest.mark.parametrize("eps", [0.3, 1.1, 5.0])
 @pytest.mark.parametrize("m0", [None, 0.0, 0.02])
-def test_the_loss_of_answers_of_one_table_is_what_its_law_says(
+def test_the_loss_of_answers_of_one_table_is_that_of_its_distribution(
     g: int, eps: float, m0: float | None
 ) -> None:
     """Of any two orders of the symbols that are asked for: rounded up, and hardly."""

@@ -46,11 +46,11 @@ def stated(file: str, name: str) -> Any:
     return eval(text)
 
 
-@pytest.mark.parametrize(("file", "name", "module", "twin"), LIMITS)
+@pytest.mark.parametrize(("file", "name", "module", "counterpart"), LIMITS)
 def test_a_limit_is_one_number_in_both_languages(
-    file: str, name: str, module: str, twin: str
+    file: str, name: str, module: str, counterpart: str
 ) -> None:
-    assert stated(file, name) == getattr(import_module(module), twin)
+    assert stated(file, name) == getattr(import_module(module), counterpart)
 
 
 def test_a_year_is_as_long_in_both_languages() -> None:

@@ -262,7 +262,7 @@ def test_a_log_of_reports_is_opt_in_and_has_each_report_once(serve: Any, tmp_pat
     assert contents.rows == 25
 
 
-def test_the_openapi_document_is_the_kept_one_and_names_what_it_refers_to(serve: Any) -> None:
+def test_the_openapi_document_is_the_golden_one_and_names_what_it_refers_to(serve: Any) -> None:
     document = serve().get("/openapi.json").json()
     assert document == json.loads((FOLDER / "openapi.json").read_text(encoding="utf-8"))
     calls = [call for path in document["paths"].values() for call in path.items()]

@@ -155,8 +155,8 @@ def test_a_pool_without_a_free_session_is_named_in_time(
         with pytest.raises(StoreError, match="no session in time"):
             Store(url)
         database = Database(url)
-        for door in (database.read, database.write):
-            with pytest.raises(StoreError, match="no session in time"), door():
+        for opened in (database.read, database.write):
+            with pytest.raises(StoreError, match="no session in time"), opened():
                 pass
 
 

@@ -38,7 +38,7 @@ def test_no_round_takes_reports_at_its_close_or_after_the_end_of_all() -> None:
     assert first > last == short.last
 
 
-def test_sums_are_kept_for_days_after_their_round_has_closed() -> None:
+def test_sums_stay_for_days_after_their_round_has_closed() -> None:
     assert TERMS.first_stored(HOURLY, START + 10**9) == 0
     kept = Terms(late_seconds=2 * HOUR, keep_days=1)
     for round in (0, 5):

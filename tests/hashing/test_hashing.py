@@ -255,7 +255,7 @@ def test_primes_are_distinguished() -> None:
 @pytest.mark.parametrize(
     ("k", "g", "m"), [(2, 2, 1), (3, 2, 2), (4, 2, 2), (5, 2, 3), (2, 7, 1), (50, 7, 3)]
 )
-def test_digits_reach_the_domain(k: int, g: int, m: int) -> None:
+def test_digits_cover_the_domain(k: int, g: int, m: int) -> None:
     assert digits(k, g) == m
 
 

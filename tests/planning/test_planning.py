@@ -418,7 +418,7 @@ def test_no_g_family_or_memo_beats_the_recommendation(survey: Any, objective: st
 @pytest.mark.parametrize("given", ["eps_inf", "eps_2"])
 @pytest.mark.parametrize(("k", "n", "eps_1"), [(96, 10_000, 4.0), (50, 1000, 2.9), (7, 100, 3.5)])
 def test_no_family_of_many_keys_is_taken_unasked(k: int, n: int, eps_1: float, given: str) -> None:
-    """docs/frontier.md: at least five users share each key of it; so at every door."""
+    """docs/frontier.md: at least five users share each key of it; so in every function."""
     plan = loloha.plan(k, n, eps_1=eps_1, **{given: 5.0})
     hashed = [row for row in plan.rows if row.protocol and row.name == "ololoha"]
     assert {row.protocol.hash for row in hashed} == {"linear"}  # type: ignore[union-attr]

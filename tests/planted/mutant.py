@@ -117,5 +117,5 @@ def law(name: str) -> str:
     return f"test_conformance.py -k {name}"
 
 
-POPULATION_LAW, POPULATION = "population/test_population_law.py", "population/test_population.py"
+POPULATION_LAW, POPULATION = "population/test_exact_population.py", "population/test_population.py"
 DRAWS = "population/samplers/test_draws.py"

@@ -46,7 +46,7 @@ SERVER = [
         "draws.below(encoding.k - 1, visits.n)",
         "draws.below(encoding.k - 2, visits.n) if encoding.k > 3 else "
         "draws.below(encoding.k - 1, visits.n)",
-        "population/test_population_law.py -k onebit",
+        "population/test_exact_population.py -k onebit",
     ),
     Mutant(
         "a rise of two thresholds is left as it is",

@@ -133,21 +133,21 @@ LOADERS = [
         "campaign/scalar.py",
         "            return value.astimezone(datetime.UTC)",
         "            return value",
-        "datasets/test_datasets_doors.py -k twice",
+        "datasets/test_table_cells.py -k twice",
     ),
     Mutant(
         "times are read in a zone that must be known here",
         "datasets/arrow_cells.py",
         'column.cast(pyarrow.timestamp("us", dtype.tz and "UTC"))',
         'column.cast(pyarrow.timestamp("us", dtype.tz))',
-        "datasets/test_datasets_doors.py -k zones",
+        "datasets/test_table_cells.py -k zones",
     ),
     Mutant(
         "a named index is a round",
         "datasets/layout.py",
         "rounds = [column for column in plain if column != user]",
         "rounds = [column for column in names if column != user]",
-        "datasets/test_datasets_doors.py -k two_users",
+        "datasets/test_table_cells.py -k two_users",
     ),
     Mutant(
         "an infinite number of a CSV makes all labels text",
@@ -175,7 +175,7 @@ LOADERS = [
         "datasets/label.py",
         '    return read if text == repr(float(text)) or text == "-0" else text',
         "    return read",
-        "datasets/test_datasets_doors.py -k reads_back",
+        "datasets/test_table_cells.py -k reads_back",
     ),
     Mutant(
         "a copy of a tally counts again",

@@ -129,7 +129,7 @@ def test_noise_adds_up_the_pieces() -> None:
 def test_it_is_refused_where_messages_or_engines_would_be_needed() -> None:
     protocol: Any = DyadicLH(**PARAMETERS)
     labels = Labels(tuple("abcdef"))
-    doors = [
+    factories = [
         lambda: loloha.Client(protocol),
         lambda: loloha.Tally(protocol),
         lambda: Campaign(
@@ -139,6 +139,6 @@ def test_it_is_refused_where_messages_or_engines_would_be_needed() -> None:
         lambda: loloha.protocol(protocol.name, k=6),
         lambda: loloha.plan(k=6, n=100, eps_inf=2.0, eps_1=1.0, protocols=[protocol]),
     ]
-    for door in doors:
+    for factory in factories:
         with pytest.raises(ParameterError, match=r"^protocols? must be "):
-            door()
+            factory()

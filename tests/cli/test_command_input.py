@@ -1,4 +1,4 @@
-"""The doors of the command line: tables, options given twice, sizes nobody asked for, terminals."""
+"""Input of the command line: tables, repeated options, huge sizes, terminals."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What tables say is what is read: index, look-alikes, identities, instants, declared domains."""
+"""Cells of tables: index, look-alikes, identities, instants, declared domains."""
 
 import contextlib
 import datetime

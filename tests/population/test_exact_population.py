@@ -1,4 +1,4 @@
-"""A simulated population has exactly the law of its clients, over all rounds jointly."""
+"""A simulated population has exactly the distribution of its clients, over all rounds jointly."""
 
 from collections.abc import Callable
 from itertools import product

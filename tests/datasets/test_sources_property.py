@@ -1,4 +1,4 @@
-"""Whatever pyarrow, pandas, polars and DuckDB can write is read as it says, or refused in one line.
+"""Tables written by pyarrow, pandas, polars and DuckDB are read exactly, or refused in one line.
 
 A few examples by default; LOLOHA_FUZZ=20000 is the long run.
 """
