@@ -41,7 +41,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def large(store: Store, stored: StoredCampaign, tables: list[sql.Table] = TABLES) -> None:
     """Rows for three batches in each table."""
     texts = {"event": "{}-{}", "kind": "kind {1}", "rule": "rule {1}"}
-    numbers = {"campaign_id": stored.id, "round": 7, "count": 1, "tries": 0, "due": 0}
+    numbers = {"campaign_id": stored.id, "round": 0, "count": 1, "tries": 0, "due": 0}
 
     def content(column: sql.Column[Any], number: int) -> object:
         if isinstance(column.type, sql.Text):
