@@ -311,7 +311,7 @@ def test_a_port_draws_and_answers_questions_and_lines_in_turn() -> None:
             assert port._hear() == {"asked": "z", "drawn": [0]}
 
 
-def test_good_documents_reach_the_ends_of_what_is_allowed() -> None:
+def test_good_documents_cover_the_ends_of_the_allowed_range() -> None:
     good = [*document_case.good_documents()]
     for at_once in (
         {one.schedule.expires - one.schedule.start for one in good if one.schedule.expires} >= {1},

@@ -403,7 +403,7 @@ COLLECTOR = [
     ),
     Mutant(
         "health of a collector that appends does not see a full disk",
-        "collector/kept_reports.py",
+        "collector/report_archive.py",
         "disk.probe(self.folder)",
         "None",
         "collector/test_operations.py -k disk_on_which",
