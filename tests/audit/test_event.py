@@ -74,7 +74,7 @@ def test_two_reports_speak_where_they_agree() -> None:
 
 @pytest.mark.parametrize(("last", "expected"), [(1, 0), (2, 1), (4, None)])
 def test_the_last_report_is_that_of_one_of_two_memos(last: int, expected: int | None) -> None:
-    first, second = [0, 1, 1, 3, 1, 0, 1, 3], [2, 2, 2, 2, 1, 1, 1, 0]
+    first, second = [1, 1, 1, 0, 0, 3, 3, 2], [2, 2, 2, 2, 1, 1, 1, 0]
     assert len(first) == len(second) == STRETCH
     assert speaks("eps_2", SYMBOLS, (0, 1), *first, *second, last) == expected
     assert speaks("eps_2", SYMBOLS, (0, 1), *first, *first, last) is None

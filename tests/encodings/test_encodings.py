@@ -22,7 +22,8 @@ from loloha.encodings import (
     Symbols,
     Threshold,
 )
-from loloha.encodings.part import MEMO_CELLS
+from loloha.encodings.part import MEMO_CELLS, for_encoding, like_encoding
+from loloha.errors import ParameterError
 from loloha.hashing import AffineHash, LinearHash, PrimeHash, XXHash
 from loloha.protocols import REGISTRY
 from loloha.rng import SCALE, SimulationRng
@@ -225,3 +226,20 @@ def test_keys_are_counted_one_by_one() -> None:
     ):
         law = exact_distribution(encoding.draw_key)
         assert encoding.key_count == len(law)
+
+
+def test_a_part_that_an_encoding_lacks_is_named() -> None:
+    class Own(Threshold):
+        """A subclass may act otherwise: it has no part unless it says so."""
+
+    encoding = Own(3)
+    assert MEMO_CELLS.of(Threshold(3)) is MEMO_CELLS.required(Threshold(3)) is not None
+    assert MEMO_CELLS.of(encoding) is None
+    with pytest.raises(ParameterError, match=f"{MEMO_CELLS.name}.*got Own; {MEMO_CELLS.otherwise}"):
+        MEMO_CELLS.required(encoding)
+    like_encoding(Threshold, Own, parts=[MEMO_CELLS.name])
+    assert MEMO_CELLS.required(encoding) is MEMO_CELLS.required(Threshold(3))
+    with pytest.raises(ParameterError, match="part must be one of"):
+        for_encoding("no part", Own)
+    with pytest.raises(ParameterError, match="part must be one of"):
+        like_encoding(Threshold, Own, parts=["no part"])

@@ -384,6 +384,18 @@ def test_users_must_be_a_number(n: Any) -> None:
         loloha.OLOLOHA(k=96, eps_inf=2.0, eps_1=1.0, n=n)
 
 
+def test_a_document_has_a_type_and_a_version_of_this_release() -> None:
+    spec = loloha.GRR(k=3, eps=1.0).to_dict()
+    for bad in ({}, {"type": "grr"}, {"version": 1}, [], None):
+        with pytest.raises(ParameterError, match="spec must be an object with 'type', 'version'"):
+            protocol_from_dict(bad)  # type: ignore[arg-type]
+    for version in (0, 2, True, "1", 1.0, None):
+        with pytest.raises(ParameterError, match="version must be 1, got"):
+            protocol_from_dict(spec | {"version": version})
+    with pytest.raises(ParameterError, match="missing eps, k"):
+        protocol_from_dict({"type": "grr", "version": 1})
+
+
 def test_a_document_says_what_was_chosen_and_not_for_whom() -> None:
     spec = loloha.OLOLOHA(k=96, eps_inf=2.0, eps_1=1.0, n=10**9).to_dict()
     assert (spec["hash"], spec["g"]) == ("prime", 4)
