@@ -28,8 +28,10 @@ from collecting import (
     created,
     messages,
 )
+from loloha.campaign import Schedule
 from loloha.collector import metric
-from loloha.collector.log_format import MASK, AsJson, AsText, without_addresses
+from loloha.collector.life import Wanted
+from loloha.collector.log_format import MASK, AsJson, AsText, set_up, without_addresses
 from loloha.collector.store import Store
 from loloha.collector.store.overview import Overview
 from loloha.collector.submission import Submission
@@ -159,6 +161,19 @@ def test_a_new_start_is_asked_for_only_where_it_helps(
     assert client.get("/livez").status_code == 503
 
 
+def test_an_overview_says_when_a_campaign_is_over(store: Store) -> None:
+    made = campaign(schedule=Schedule(START, HOUR, expires=START + 2 * HOUR))
+    stored, _ = store.create(made, Terms(), token=None, now=START)
+    overview = Overview(store)
+    states: tuple[Wanted, ...] = ("open", "paused", "closed", "archived")
+    for state in states:
+        if state != "open":
+            store.set_state(stored, state, START)
+        for now, over in ((START + 2 * HOUR - 1, False), (START + 2 * HOUR, True)):
+            shown = "closed" if over and state in ("open", "paused") else state
+            assert [one.state for one in overview.newest(9, now)] == [shown]
+
+
 # -- logs
 
 
@@ -195,6 +210,21 @@ def test_a_line_of_the_log_is_an_object() -> None:
     text = AsText().format(record)
     assert text.startswith(f"2026-01-01T00:00:00Z ERROR asyncio lost {MASK}\nTraceback")
     assert "203" not in text
+
+
+@pytest.mark.parametrize(("form", "begin"), [("json", "{"), ("text", "2")])
+def test_the_log_goes_to_stderr_in_its_form_from_its_level_on(
+    form: str, begin: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = logging.getLogger()
+    monkeypatch.setattr(root, "handlers", [])
+    monkeypatch.setattr(root, "level", root.level)
+    set_up(form, "warning")
+    logging.getLogger("some.part").info("nothing new")
+    logging.getLogger("some.part").warning("something wrong")
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(begin)
+    assert "something wrong" in line
 
 
 FAULTY = """
