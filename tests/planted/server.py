@@ -499,6 +499,13 @@ SERVER = [
         "server/test_total.py -k exact_distribution",
     ),
     Mutant(
+        "ranks come of intervals that hold for one value each",
+        "server/total.py",
+        "estimate.interval(level, simultaneous=True, bins=known)",
+        "estimate.interval(level, bins=known)",
+        "server/test_total.py -k few_reports",
+    ),
+    Mutant(
         "false alarms are expected for each value, not for the round",
         "server/alarm_rule.py",
         "min(1.0, self.expected / sizes.size)",

@@ -12,7 +12,6 @@ import pytest
 import loloha
 from loloha.distribution import exact_distribution
 from loloha.errors import ParameterError
-from loloha.server.total import EstimatedRound, _pair_drawn, _pair_of_hashes, _pair_of_symbols
 
 BUDGETS = {"eps_inf": 2.0, "eps_1": 1.0}
 EXACT = [
@@ -134,9 +133,6 @@ def test_all_symbols_add_up_to_one_without_error() -> None:
     whole = estimate.sum(range(6))
     assert whole.estimate == pytest.approx(1)
     assert whole.standard_error == pytest.approx(0, abs=1e-7)
-    # So independent errors would be far too large for any group.
-    pairs = _pair_of_symbols(EstimatedRound.of(estimate), 0)
-    assert (pairs < 0).all()
 
 
 @pytest.mark.parametrize(
@@ -180,9 +176,8 @@ def test_labels_name_a_group() -> None:
         with pytest.raises(ParameterError, match=message):
             estimate.sum(wrong)
     rounds = loloha.simulate(protocol, np.zeros((9, 2), dtype=int), rng=1).tallies
-    for of_mean in (lambda mean: mean.sum([1]), lambda mean: mean.ranks()):
-        with pytest.raises(ParameterError, match="must be of one round"):
-            of_mean(loloha.mean(rounds))
+    with pytest.raises(ParameterError, match="must be of one round"):
+        loloha.mean(rounds).sum([1])
     buckets = estimate_of(loloha.DBitFlipPM(k=3, b=3, d=1, eps_inf=2.0), (1, 0, 0, 1, 1, 0), 2)
     with pytest.raises(ParameterError, match="1 without eligible users"):
         buckets.sum([1, 2])
@@ -221,6 +216,43 @@ def test_ranks_hold_the_truth_and_narrow_with_reports(protocol: Any) -> None:
     assert found.records()[0]["value"] == 0
 
 
+@pytest.mark.parametrize(
+    "protocol",
+    [
+        loloha.GRR(k=10, eps=8.0),
+        loloha.DBitFlipPM(k=96, d=1, eps_inf=5.0),
+        loloha.OLOLOHA(k=96, **BUDGETS),
+    ],
+    ids=lambda protocol: protocol.name,
+)
+def test_ranks_of_few_reports_hold_the_truth(protocol: Any) -> None:
+    """All ranks at once, of 100 users who all hold one value, seeds 0..199.
+
+    At 95 % more than 27 of 200 populations miss with a chance below 2e-6. A test of pairs by their
+    standard errors would miss in 58 and 200 of the first two, intervals of single values in nearly
+    all of the third.
+    """
+    missed = 0
+    for seed in range(200):
+        result = loloha.simulate(protocol, np.zeros((100, 1), dtype=int), rng=seed)
+        found = result.tallies[0].estimate().ranks(protocol.k)
+        best, rest = found.value == 0, found.value != 0
+        # All others may have any of their ranks.
+        least = protocol.k - np.isnan(result.estimates[0]).sum()
+        missed += bool(
+            (found.first[best] > 1).any()
+            or (found.first[rest] > 2).any()
+            or (found.last[rest] < least).any()
+        )
+    assert missed <= 27
+
+
+def test_thresholds_have_no_ranks() -> None:
+    result = loloha.simulate(loloha.OneBit(k=8, **BUDGETS), np.zeros((50, 1), dtype=int), rng=1)
+    with pytest.raises(ParameterError, match="ranks must be of values"):
+        result.tallies[0].estimate().ranks()
+
+
 def test_the_variance_of_a_sum_costs_at_most_four_million_hashes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -242,23 +274,3 @@ def test_the_variance_of_a_sum_costs_at_most_four_million_hashes(
             estimate.sum(range(4))
         assert sum(hashed) == expected
         hashed.clear()
-
-
-def test_the_covariance_of_two_hashed_values_is_that_over_all_keys() -> None:
-    """Where all users hold one of the two: no third hash is taken as independent."""
-    protocol: Any = loloha.OLOLOHA(k=9, g=3, hash="linear", **BUDGETS)
-    family, shares = protocol.encoding.family, np.zeros(9)
-    shares[[0, 1]] = 0.7, 0.3
-    estimate = with_shares(estimate_of(protocol, (0,) * protocol.encoding.cells, 10), shares)
-    round = EstimatedRound.of(estimate)
-    got = _pair_of_hashes(round, 0) - _pair_drawn(round, 0)
-    p, q = map(float, protocol.chained(protocol.first_channel, protocol.second_channel))
-    chances = np.zeros((2, 3))  # of users of 0 and of 1: of supporting 0, 1, and both
-    keys = range(family.least_key, family.least_key + family.members)
-    for v, key, y in itertools.product(range(2), keys, range(3)):
-        chance = (p if y == family.hash(key, v) else q) / len(keys)
-        supported = [family.hash(key, w) == y for w in range(2)]
-        chances[v] += chance * np.array([*supported, all(supported)])
-    covariance = shares[:2] @ (chances[:, 2] - chances[:, 0] * chances[:, 1])
-    scale = 10 * ((1 - float(family.collision)) * (p - q)) ** 2
-    assert got[1] == pytest.approx(covariance / scale, rel=1e-9)

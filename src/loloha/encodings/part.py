@@ -75,9 +75,7 @@ CELLS = Part(
     "a likelihood of what is counted",
     "tally must count whole answers (symbols, or a hash with a table): use project_simplex",
 )
-JOINT = Part(
-    "server.total:joint", "covariances of its estimates", "sums and ranks have no error without"
-)
+JOINT = Part("server.total:joint", "covariances of its estimates", "sums have no error without")
 REPEATED = Part(
     "privacy.loss:repeated", "the loss of repeated reports", "eps_1, then eps_inf bound it"
 )

@@ -1,4 +1,4 @@
-"""Groups of values in one round: sums and ranks, with the covariances of their estimates."""
+"""Groups of values in one round: sums, with the covariances of their estimates, and ranks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from loloha.arrays import Bools, Floats, Ints
 from loloha.encodings import Hashed, OneHot, SampledBuckets, Symbols, for_encoding
 from loloha.encodings.part import JOINT
 from loloha.errors import ParameterError
-from loloha.server.frame import Framed, normal_quantile
+from loloha.server.frame import Framed
 from loloha.server.interval import Inversion, Scatter
 from loloha.server.projection import project_simplex
 from loloha.server.variance import Channel, drawn_from, spread
@@ -95,8 +95,8 @@ class EstimatedRound(NamedTuple):
     def of(cls, estimate: Any) -> EstimatedRound:
         if hasattr(estimate, "scatter"):
             raise ParameterError(
-                "sums and ranks must be of one round, got a mean of rounds, which share noise; "
-                "take those of a round, or see loloha.series"
+                "sums must be of one round, got a mean of rounds, which share noise; take that of "
+                "one, or see loloha.series"
             )
         shares = project_simplex(np.nan_to_num(estimate.frequencies))
         users = drawn_from(estimate.population, estimate.n)
@@ -118,20 +118,15 @@ class EstimatedRound(NamedTuple):
         return inside / whole if whole > 0 else np.full(len(inside), 1 / max(1, len(inside)))
 
 
-class Joint(NamedTuple):
-    """What an encoding says of the estimates of several values."""
-
-    # Of a round and a group, bool[bins]: the variance of its sum at any true frequency of it.
-    sum: Callable[[EstimatedRound, Bools], Callable[[float], float]]
-    # Of a round and a value: covariances with the estimates of all values, float64[bins].
-    pair: Callable[[EstimatedRound, int], Floats]
+Spread = Callable[[EstimatedRound, Bools], Callable[[float], float]]
+"""Of a round and a group, bool[bins]: the variance of its sum at any true frequency of it."""
 
 
 def total(
     estimate: Any, values: Sequence[Any], labels: Sequence[Any] | None = None
 ) -> EstimatedSum:
     """The frequency of a group of bins or, with ``labels``, one for each bin, of some of these."""
-    joint: Joint = JOINT.required(estimate.protocol.encoding)
+    spread_of: Spread = JOINT.required(estimate.protocol.encoding)
     bins = range(len(estimate.frequencies))
     named = bins if labels is None else labels
     if len(named) != len(bins):
@@ -152,7 +147,7 @@ def total(
         raise ParameterError(
             f"values must have eligible users, got {unknown} without eligible users; leave them out"
         )
-    variance = joint.sum(EstimatedRound.of(estimate), group)
+    variance = spread_of(EstimatedRound.of(estimate), group)
     frequency = float(estimate.frequencies[group].sum())
     channel = Channel.realised(estimate.protocol)
     unit = 1 / (float(estimate.eligible[group].min()) * channel.contrast)
@@ -165,30 +160,29 @@ def total(
 
 def ranks(estimate: Any, count: int = 10, level: float = 0.95) -> EstimatedRanks:
     """The ``count`` most frequent values and the ranks that noise could exchange."""
-    # Each pair of values is tested for a difference, all pairs together by Bonferroni: so it does
-    # not matter that the values shown are picked by their estimates.
-    joint: Joint = JOINT.required(estimate.protocol.encoding)
+    # Values exchange ranks unless one's interval lies above the other's. The intervals hold for all
+    # values at once, so it does not matter that those shown are picked by their estimates.
+    if not estimate.protocol.histogram:
+        raise ParameterError(
+            f"ranks must be of values, got the thresholds of {estimate.protocol.name}; see its "
+            "mean and quantiles"
+        )
     known = np.flatnonzero(np.isfinite(estimate.frequencies))
     if not len(known):
         raise ParameterError("ranks must be of values with eligible users, got none; wait for some")
     count = checks.integer("count", count, 1, 1 << 24, "10 are easy to read")
-    f, variance = estimate.frequencies[known], estimate.standard_errors[known] ** 2
-    order = np.argsort(-f, kind="stable")[:count]
-    pairs = len(known) * (len(known) - 1)
-    z = normal_quantile(1 - (1 - checks.level(level)) / max(2, pairs))
-    seen = EstimatedRound.of(estimate)
-    first, last = np.empty((2, len(order)), dtype=np.int64)
-    for row, at in enumerate(order):
-        shared = joint.pair(seen, int(known[at]))[known]
-        margin = z * np.sqrt(np.maximum(variance + variance[at] - 2 * shared, 0))
-        margin[at] = np.inf
-        first[row] = 1 + np.count_nonzero(f - f[at] > margin)
-        last[row] = len(known) - np.count_nonzero(f[at] - f > margin)
+    lower, upper = estimate.interval(level, simultaneous=True, bins=known)
+    order = np.argsort(-estimate.frequencies[known], kind="stable")[:count]
+    shown = known[order]
+    above = len(known) - np.searchsorted(np.sort(lower), upper[order], side="right")
+    below = np.searchsorted(np.sort(upper), lower[order], side="left")
     return EstimatedRanks(
-        known[order], f[order], np.sqrt(variance[order]), first, last, float(level)
-    )
+        shown, estimate.frequencies[shown], estimate.standard_errors[shown], 1 + above,
+        len(known) - below, float(level),
+    )  # fmt: skip
 
 
+@for_encoding(JOINT.name, Symbols)
 def _of_symbols(round: EstimatedRound, group: Bools) -> Callable[[float], float]:
     """A report is in the group or not: one more channel."""
     p, q, contrast = round.channel
@@ -199,14 +193,7 @@ def _of_symbols(round: EstimatedRound, group: Bools) -> Callable[[float], float]
     return lambda f: float(spread(both, round.users, round.n, f))
 
 
-def _pair_of_symbols(round: EstimatedRound, v: int) -> Floats:
-    """A report supports one value."""
-    p, q, contrast = round.channel
-    holding = round.shares[v] + round.shares
-    shared: Floats = -(holding * p * q + (1 - holding) * q * q) / (round.n * contrast**2)
-    return _pair_drawn(round, v) + shared
-
-
+@for_encoding(JOINT.name, OneHot)
 def _of_bits(round: EstimatedRound, group: Bools) -> Callable[[float], float]:
     """Given a user's value, bits are independent."""
     p, q, contrast = round.channel
@@ -216,12 +203,7 @@ def _of_bits(round: EstimatedRound, group: Bools) -> Callable[[float], float]:
     )
 
 
-def _pair_drawn(round: EstimatedRound, v: int) -> Floats:
-    """Bits are independent; who is drawn is not."""
-    shared: Floats = -round.drawn * round.shares[v] * round.shares
-    return shared
-
-
+@for_encoding(JOINT.name, SampledBuckets)
 def _of_buckets(round: EstimatedRound, group: Bools) -> Callable[[float], float]:
     """Bits are independent given values and samples; samples of two buckets overlap."""
     within, eligible = round.within(group), round.eligible[group]
@@ -235,11 +217,6 @@ def _of_buckets(round: EstimatedRound, group: Bools) -> Callable[[float], float]
     return variance
 
 
-def _pair_of_buckets(round: EstimatedRound, v: int) -> Floats:
-    shared: Floats = round.shares[v] * round.shares
-    return _exchanged(round) * shared
-
-
 def _exchanged(round: EstimatedRound) -> float:
     """Covariance of two buckets' samples over the product of their frequencies."""
     # ``overlap`` is the chance that who samples one bucket samples another, over that of anybody.
@@ -248,6 +225,7 @@ def _exchanged(round: EstimatedRound) -> float:
     return float((1 - overlap * round.users / round.n) / max(round.users - 1, 1))
 
 
+@for_encoding(JOINT.name, Hashed)
 def _of_hashes(round: EstimatedRound, group: Bools) -> Callable[[float], float]:
     """Of a report, how many values of the group it supports: those in its cell of the key."""
     # With N_c values of the group in cell c, E N^2 is that of the user's own cell and of the
@@ -264,17 +242,6 @@ def _of_hashes(round: EstimatedRound, group: Bools) -> Callable[[float], float]:
     )
     scale = round.n * (p - q_star) ** 2
     return lambda f: (f * inside + (1 - f) * outside) / scale + round.drawn * f * (1 - f)
-
-
-def _pair_of_hashes(round: EstimatedRound, v: int) -> Floats:
-    """Triples taken as they are in independent hashes: only values on one line differ."""
-    p, q = _symbol_channel(round)
-    c0 = float(round.protocol.encoding.collision)
-    q_star = c0 * p + (1 - c0) * q
-    holding = round.shares[v] + round.shares
-    own, other = c0 * p - p * q_star, c0 * c0 * (p - q) + c0 * q - q_star**2
-    shared: Floats = (holding * own + (1 - holding) * other) / (round.n * (p - q_star) ** 2)
-    return _pair_drawn(round, v) + shared
 
 
 def _symbol_channel(round: EstimatedRound) -> tuple[float, float]:
@@ -312,9 +279,3 @@ def _own_cells(round: EstimatedRound, group: Bools) -> tuple[float, float]:
         ]
     own, other = (sums / len(keys)).tolist()
     return own, other
-
-
-for_encoding(JOINT.name, Symbols)(Joint(_of_symbols, _pair_of_symbols))
-for_encoding(JOINT.name, OneHot)(Joint(_of_bits, _pair_drawn))
-for_encoding(JOINT.name, SampledBuckets)(Joint(_of_buckets, _pair_of_buckets))
-for_encoding(JOINT.name, Hashed)(Joint(_of_hashes, _pair_of_hashes))
