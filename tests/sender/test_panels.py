@@ -84,6 +84,31 @@ def test_each_window_holds_one_report_of_each_user() -> None:
     assert set(sent) == {0, 1, 2}
 
 
+def test_no_window_holds_two_reports_whoever_asks_for_another(
+    url: str, tmp_path: Path, clock: Clock
+) -> None:
+    """Not through resets, withdrawals and new agreements that do not wait: eps_2 would double."""
+    client = Client(PANELS.protocol, every=EVERY)
+    due = next(round for round in range(EVERY) if client.is_due(round))
+    client.report(0, round=due)
+    assert "not answered again" in client.reset(wait=False)
+    with pytest.raises(StateError, match="answered"):
+        client.report(1, round=due)
+    with Sender(tmp_path / "state", clock=clock, patience=ONCE) as one:
+        where = address(url, PANELS, late_seconds=12 * HOUR)
+        one.agree(where)
+        residue(one)
+        (answered,), spent = one.answered, one.loss
+        for _ in range(2):
+            assert "not answered again" in one.reset(wait=False)
+            one.report("b", round=answered)
+            one.withdraw()
+            one.agree(where, wait=False)
+            one.report("b", round=answered)
+        assert one.loss == spent
+        assert one.report("b", round=answered + EVERY) == answered + EVERY
+
+
 def test_a_device_that_was_off_in_its_round_waits_for_the_next(
     url: str, tmp_path: Path, clock: Clock
 ) -> None:

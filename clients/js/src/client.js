@@ -208,9 +208,10 @@ export class Client {
    *
    * @param {object} [options]
    * @param {boolean} [options.wait] whether to wait for rounds that were not answered yet; if not, a
-   *   round that was counted and is answered again counts this user twice
+   *   round that was counted and is answered again counts this user twice. Panels always wait
    */
   reset({ wait = true } = {}) {
+    wait ||= this.every > 1;
     const { spent, answered, committed } = this.account;
     afford(this.limit, this.committed + claimOf(this.protocol));
     this.#begin(null, { spent, committed, answered: wait ? answered : undefined });

@@ -79,7 +79,7 @@ export class Sender {
    *   storage before: it must cover all that can ever be spent, whatever the values; agreeing again with
    *   one replaces it
    * @param {boolean} [options.wait] after a withdrawal, whether to wait for rounds that were not
-   *   answered yet; if not, a round that is answered again counts this user twice
+   *   answered yet; if not, a round that is answered again counts this user twice. Panels always wait
    * @returns {Promise<Campaign | null>} the first one; null, with nothing stored or sent, where DO_NOT_TRACK is
    *   set, or the browser says that its user wants none of this, and had not agreed before
    * @throws {StateError} if the user withdraws before it is stored
@@ -389,7 +389,7 @@ export class Sender {
    *
    * @param {object} [options]
    * @param {boolean} [options.wait] whether to wait for rounds that were not answered yet; if not, a
-   *   round that is answered again counts this user twice
+   *   round that is answered again counts this user twice. Panels always wait
    */
   reset({ wait = true } = {}) {
     return this.#change((state) => {
@@ -401,11 +401,8 @@ export class Sender {
       // What is forgotten here a later start that waits has to know.
       const { answered } = ledgerAfter(state);
       state.answered = answered;
-      for (const one of enrolments) {
-        one.queue = [];
-        const account = { ...one.client.account, answered: wait ? answered[one.campaign.fingerprint] : undefined };
-        one.client = new Client(one.campaign.protocol, { account, every: one.client.every });
-      }
+      state.enrolments = enrolments.map((one) => enrolled(one, answered, wait, one.client.account));
+      wait ||= enrolments.every(({ client }) => client.every > 1);
       return forgotten(lossOf(state), sum(protocols.map(({ cap }) => cap)), wait);
     });
   }
@@ -435,12 +432,13 @@ export class Sender {
 const roundOf = ([round]) => round;
 
 /** A new enrolment, which goes on in its panel and may leave out rounds that were answered. */
-function enrolled({ key, ...one }, known, wait) {
+function enrolled({ key, ...one }, known, wait, before) {
   const { protocol, fingerprint, schedule: { every } } = one.campaign;
   const answered = known[fingerprint];
   // It was answered itself, and is no gap that was closed.
   const last = answered?.at(-1)?.[1];
-  const account = { answered: wait ? answered : undefined, residue: last && last % every };
+  // A window of a panel holds one report, whoever asks for another.
+  const account = { residue: last && last % every, ...before, answered: wait || every > 1 ? answered : undefined };
   return { ...one, client: new Client(protocol, { key, account, every }), queue: [] };
 }
 

@@ -8,6 +8,7 @@ import {
   Client,
   DomainError,
   ParameterError,
+  Protocol,
   Sender,
   StateError,
   Unreachable,
@@ -357,6 +358,28 @@ test("withdrawal deletes all but what was spent and committed and which rounds w
   await sender.agree(collector.url, { wait: false });
   await sender.report("b", { round: 0 });
   assert.deepEqual((await sender.status()).campaigns[0].waiting, [0], "asked for: it counts this user twice");
+});
+
+test("no window of a panel holds two reports, whoever asks for another", async () => {
+  const round = { start: "2026-01-01T00:00:00Z", seconds: HOUR, every: 2 };
+  const { sender, collector } = await made({ changes: { round } });
+  for (const round of [0, 1]) await sender.report("a", { round });
+  const { loss, campaigns: [{ answered }] } = await sender.status();
+  assert.equal(answered.length, 1);
+  for (const time of [1, 2]) {
+    assert.match(await sender.reset({ wait: false }), /not answered again/, time);
+    await sender.report("b", { round: answered[0] });
+    await sender.withdraw();
+    await sender.agree(collector.url, { wait: false });
+    await sender.report("b", { round: answered[0] });
+  }
+  assert.equal((await sender.status()).loss, loss);
+  assert.equal(await sender.report("b", { round: answered[0] + 2 }), answered[0] + 2);
+  const client = new Client(new Protocol({ type: "grr", version: 1, k: 5, eps: 1 }), { every: 2 });
+  const due = client.isDue(0) ? 0 : 1;
+  client.report(1, due);
+  client.reset({ wait: false });
+  assert.throws(() => client.report(2, due), StateError);
 });
 
 test("rounds that were answered are not answered again, whatever ended in between", async () => {

@@ -281,6 +281,8 @@ class Client:
         wait : bool
             Whether to wait for rounds that were not answered yet. If not, a round that was counted
             and is answered again counts this user twice: the new pseudonym cannot be recognised.
+            Always where it reports in one round of `every`: a second report in a window would lose
+            more than panels promise.
 
         Returns
         -------
@@ -300,8 +302,9 @@ class Client:
             if self.limit is not None:
                 known = before.before.committed_before
                 may_reset(self.limit, committed, [self.protocol], known)
-            rounds = before.record.answered if wait else ()
             every, residue = before.before.panel
+            wait = wait or every > 1
+            rounds = before.record.answered if wait else ()
             after = self._new(None, Account(spent, rounds, committed, residue), every)
             if self._state is not before:
                 return self.reset(wait=wait)

@@ -288,6 +288,7 @@ class Agreement:
                 enrolment.campaign.protocol, account=account, every=enrolment.client.every
             )
             after = after.changed(enrolment, replace(enrolment, client=client, queue={}))
+        wait = wait or all(enrolment.client.every > 1 for enrolment in self.enrolments)
         return after, cost_of_reset(self.loss, self.protocols, wait=wait)
 
     def to_bytes(self) -> bytes:

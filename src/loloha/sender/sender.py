@@ -184,7 +184,7 @@ class Sender:
             again with one replaces it, with ``math.inf`` removes it.
         wait : bool
             After a withdrawal, whether to wait for rounds that were not answered yet. If not, a
-            round that was counted and is answered again counts this user twice.
+            round that was counted and is answered again counts this user twice. Panels always wait.
 
         Returns
         -------
@@ -444,7 +444,7 @@ class Sender:
         ----------
         wait : bool
             Whether to wait for rounds that were not answered yet. If not, a round that was counted
-            and is answered again counts this user twice.
+            and is answered again counts this user twice. Panels always wait.
 
         Returns
         -------
