@@ -122,6 +122,7 @@ def test_work_is_counted_by_reports_rounds_and_parts() -> None:
     assert [commit_cost.commit_work(wide, 2, rounds) for rounds in (0, 1, 3)] == [2, 402, 1_202]
     assert commit_cost.upload_work(one, []) == 0
     assert commit_cost.upload_work(one, [5, 7, 5]) == 3 + 250
+    assert commit_cost.upload_work(encoding(300, 9), [5, 7, 5]) == 2 * 3 + 250
     assert commit_cost.upload_work(wide, [5, 7, 5]) == 3 + 400 + 300 - 250
 
 

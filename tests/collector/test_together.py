@@ -58,3 +58,12 @@ def test_a_token_is_asked_for_as_if_alone(serve: Any) -> None:
 def test_what_is_no_small_array_is_refused(serve: Any, body: bytes, status: int) -> None:
     headers = {"content-type": "application/json"}
     assert serve().post(PATH, content=body, headers=headers).status_code == status
+
+
+def test_a_parameter_that_means_nothing_is_refused(serve: Any) -> None:
+    client, one = serve(), campaign()
+    created(client, one)
+    body = b"[" + messages(one, clients(one, 1), 0)[0] + b"]"
+    headers = {"content-type": "application/json"}
+    for query, status in (("?round=0", 422), ("", 200)):
+        assert client.post(PATH + query, content=body, headers=headers).status_code == status

@@ -114,6 +114,7 @@ def test_passes_batches_and_threads_change_nothing(kind, messy, monkeypatch, thr
     monkeypatch.setattr("loloha.engines.local.BATCH_BYTES", 100)
     monkeypatch.setattr("loloha.engines.local.PIECE_ROWS", 7)
     engine = make_engine("local", threads=threads)
+    assert engine.threads == threads
     assert [found(engine, log, guard) for guard in (True, False)] == want
 
 
