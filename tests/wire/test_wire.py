@@ -89,6 +89,7 @@ def test_a_message_has_one_length_whatever_it_says(campaign: Campaign) -> None:
     # The length is all that a network observer sees (PAINS 3).
     encoded, _ = messages(campaign, 200)
     assert len({len(message) for message in encoded}) == 1
+    assert not any(b" " in message for message in encoded)
     assert len({tuple(json.loads(message)) for message in encoded}) == 1
 
 
