@@ -271,7 +271,7 @@ def test_alarms_are_announced_listed_and_marked(visit: Open, site: Site, value: 
     page.route("**/alarms", lambda route: route.fulfill(json=document))
     page.reload()
     page.wait_for_selector("body[data-state=ready]")
-    assert "Round 4 is not what" in page.locator("#notices").text_content()
+    assert "Round 4 differs" in page.locator("#notices").text_content()
     assert "a <b> (31.0 %, −4.8 standard deviations)" in page.locator("#notices").text_content()
     assert table(page, "alarms-table")[-1][2:] == ["a <b>", "31.00 %", "−4.8"]
     assert "0.1 expected" in page.locator("#alarms-lead").text_content()

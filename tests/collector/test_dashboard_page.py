@@ -148,7 +148,7 @@ def test_trouble_is_shown_and_passes(visit: Open) -> None:
     page.wait_for_selector("#problem:not([hidden])")
     told = page.get_by_role("alert").text_content()
     assert "the store is locked" in told
-    assert "fetched before" in told
+    assert "earlier results" in told
     assert page.locator("#status").text_content() == "Trying again …"
     assert page.locator("h1:visible").text_content() == "Small"
     page.unroute("**/v1/campaigns")
