@@ -19,6 +19,7 @@ from loloha.collector.store import Store
 from loloha.collector.store.database import translated
 from loloha.collector.submission import SmallUpload, Submission, UploadOutcome, gather
 from loloha.collector.terms import Terms
+from loloha.collector.upkeep import Upkeep
 from loloha.errors import StoreError
 from loloha.wire import text
 
@@ -391,3 +392,24 @@ def test_uploads_that_nobody_waits_for_are_dropped() -> None:
     committer._take_pieces(SimpleNamespace(capacity=9))  # type: ignore[arg-type]
     assert not committer._large
     assert committer._waiting() == 0
+
+
+def test_upkeep_tells_once_that_it_fails_and_that_it_works_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A bug is told each time, with its trace."""
+    full, bug = OSError(28, "a full disk", "a path"), ZeroDivisionError("a value")
+    outcomes = iter([full, full, None, bug, bug, None, None])
+
+    def work() -> bool:
+        if (error := next(outcomes)) is not None:
+            raise error
+        return True
+
+    upkeep = Upkeep(work, "rounds", Metrics())
+    assert [upkeep.run() for _ in range(7)] == [False, False, True, False, False, True, True]
+    told = [(record.getMessage(), record.exc_info is not None) for record in caplog.records]
+    what, again = "no longer on time: rounds", ("on time again: rounds", False)
+    assert told == [
+        (f"{what}: a full disk", False), again, (what, True), (what, True), again,
+    ]  # fmt: skip
