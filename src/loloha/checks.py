@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Collection
+from collections.abc import Collection, Hashable, Mapping
 from importlib import import_module
 from numbers import Rational, Real
-from typing import Any
+from typing import Any, SupportsIndex
 
 from loloha.errors import DomainError, ExtraError, ParameterError
 from loloha.report import LARGEST_ROUND
@@ -103,7 +103,7 @@ def of_campaign(what: str, actual: str | None, wanted: str | None) -> None:
         )
 
 
-def counted(number: int, noun: str) -> str:
+def counted(number: SupportsIndex, noun: str) -> str:
     """A number of things, in words: "1 round", "2 rounds"."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
@@ -115,6 +115,16 @@ def choice(name: str, value: Any, options: Collection[str]) -> str:
             f"{name} must be one of {sorted(options)}, got {shown(value)}; choose one"
         )
     return value
+
+
+def places(name: str, values: Collection[Any], known: Mapping[Any, int], whose: str) -> list[int]:
+    """The bins of values, given as those of ``known``."""
+    strangers = sum(not isinstance(value, Hashable) or value not in known for value in values)
+    if strangers:
+        raise ParameterError(
+            f"{name} must be {whose}, got {counted(strangers, 'other')}; correct the list"
+        )
+    return [known[value] for value in values]
 
 
 def value(candidate: Any, k: int) -> int:

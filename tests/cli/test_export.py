@@ -70,7 +70,7 @@ def test_all_rounds_are_written_in_order(shown: None, tmp_path: Path) -> None:
 def test_rounds_that_are_suppressed_are_counted(
     shown: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for first, said in ((0, "to be shown: 1 of the rounds"), (5, "")):
+    for first, said in ((0, "to be shown: 1 round"), (5, "")):
         out = tmp_path / f"{first}.csv"
         assert main(["export", "u", "--out", str(out), "--first", str(first)]) == 0
         err = capsys.readouterr().err

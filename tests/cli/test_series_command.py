@@ -154,7 +154,7 @@ def test_a_file_of_the_series(places: dict[str, list[str]], tmp_path: Path) -> N
         (["{tallies}", ADDRESS], "one address, one file or folders"),
         (["{csv}"], "--campaign must be given"),
         (["{parquet}", "--watch", "a"], "--watch must come with"),
-        (["{parquet}", "--watch", "x,a", "--fdr", "0.1"], "1 are not"),
+        (["{parquet}", "--watch", "x,a", "--fdr", "0.1"], "got 1 other;"),
         (["{parquet}", "--fdr", "0.1", "--expected", "1"], "got both"),
         (["{parquet}", "--expected", "5"], "at most the 4 values"),
         (["{parquet}", "--expected", "0"], "must be above 0"),

@@ -354,7 +354,7 @@ def test_numbers_of_a_csv_that_are_not_finite_are_refused(tmp_path: Path, number
     words = study(csv(tmp_path, f"r0,r1\n10,{number}\n9,ten\n"))
     assert set(words.labels) == {"10", number, "9", "ten"}
     agreed = Range(0, 10, 2)
-    with pytest.raises(DomainError, match=r"got 1 cells outside .each must be a number from 0 to"):
+    with pytest.raises(DomainError, match=r"got 1 cell outside .each must be a number from 0 to"):
         study(csv(tmp_path, f"r0,r1\n10,{number}\n9,2\n"), domain=agreed)
 
 
@@ -640,13 +640,13 @@ def long(**columns: list[Any]) -> Any:
 @pytest.mark.parametrize(
     ("source", "says"),
     [
-        (pa.table({"r0": pa.array([], pa.string())}), "got 0 rows of 1 columns"),
+        (pa.table({"r0": pa.array([], pa.string())}), "got 0 rows of 1 column;"),
         (pa.table({}), "got 0 rows of 0 columns"),
         (pa.table([[1], [2]], names=["a", "a"]), r"column names must differ, got \['a'\]"),
         (pa.table({"user": [1, 2]}), "column for each round"),
         (pa.table({" ": [1, 2]}), "got 2 rows of 0 columns"),
         (pa.table({"user": [1, 2, 1], "r0": [1, 2, 3]}), "users again in 1 row;"),
-        (pa.table({"user": ["x", ""], "r0": [1, 2]}), "got 1 rows without"),
+        (pa.table({"user": ["x", ""], "r0": [1, 2]}), "got 1 row without"),
         (pa.table({"r0": ["a", "a"]}), "two different labels, got 1"),
         (pa.table({"r0": pa.nulls(2)}), "two different labels, got 0"),
         (pa.table({"r0": ["a"], "r1": [1]}), "one kind, got numbers and text"),
@@ -656,9 +656,9 @@ def long(**columns: list[Any]) -> Any:
             "got times and times with a zone",
         ),
         (pa.table({"r0": pa.array([1, 2], pa.timestamp("ns"))}), "whole microseconds"),
-        (long(user=["x", None, "y"]), "got 1 rows without"),
+        (long(user=["x", None, "y"]), "got 1 row without"),
         (long(user=pa.nulls(3)), "got 3 rows without"),
-        (long(round=[1, None, 2]), "round must be filled in every row, got 1 rows"),
+        (long(round=[1, None, 2]), "round must be filled in every row, got 1 row "),
         (pd.DataFrame({"r0": [SECRET, 1]}), "hold one type, of those that Arrow has"),
         (np.array([1, 2]), "two dimensions.*got 1"),
         (np.zeros((2, 2, 2)), "two dimensions.*got 3"),

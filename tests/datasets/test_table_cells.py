@@ -157,7 +157,7 @@ def test_the_labels_of_a_campaign_decide_the_type(tmp_path: Path) -> None:
         tmp_path / "t.csv", domain=Labels(("1.9", "1.10", "2.0", "1.8"), other="older")
     )
     assert cells(data) == [["1.9", "2.0"], ["1.10", "1.8"], [None, "older"]]
-    with pytest.raises(DomainError, match="got 1 cells outside"):
+    with pytest.raises(DomainError, match="got 1 cell outside"):
         datasets.table(tmp_path / "t.csv", domain=Labels(("1.9", "1.10", "2.0", "1.8")))
     parts = datasets.table(tmp_path / "t.csv", domain=Range(1, 2, 10))
     assert parts.values.tolist() == [[9, 9], [1, 8], [-1, 1]]
@@ -228,13 +228,13 @@ def test_a_user_is_one_whatever_surrounds_the_name(users: list[str]) -> None:
     ],
 )
 def test_nobody_is_no_user(column: Any) -> None:
-    with pytest.raises(DataError, match=r"got 1 rows without a user \(blank, null or nan\)"):
+    with pytest.raises(DataError, match=r"got 1 row without a user \(blank, null or nan\)"):
         datasets.table(pa.table({"user": column, "r0": ["a", "b"]}))
 
 
 def test_a_gap_among_numbered_users_is_nobody_and_a_name_among_names(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("user,r0\n7,a\nNA,b\n")
-    with pytest.raises(DataError, match="got 1 rows without a user"):
+    with pytest.raises(DataError, match="got 1 row without a user"):
         datasets.table(tmp_path / "t.csv")
     (tmp_path / "t.csv").write_text("user,r0\nDE,a\nNA,b\n")
     assert study(tmp_path / "t.csv").n == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from loloha import checks
 from loloha.address import Location
 from loloha.cli import campaign_file, console, table_file
 from loloha.cli.summary import UNITS, show_number_table, unit_of
@@ -76,7 +77,9 @@ def estimate(
     if mean:
         most = panel_population(max(tally.n for tally in counted.values()), every)
         estimates = {None: of_rounds(counted, every=every, population=most)}
-        console.say(f"the mean of {len(counted)} rounds, {min(counted)}..{max(counted)}")
+        console.say(
+            f"the mean of {checks.counted(len(counted), 'round')}, {min(counted)}..{max(counted)}"
+        )
     of_numbers = not estimates[next(iter(estimates))].protocol.histogram
     whole = as_json or out or only_clear or of_numbers
     few = FEW if top is None and not whole else top
@@ -88,7 +91,7 @@ def estimate(
     if out is not None:
         rows = table_file.write(pieces, out)
         if not as_json:
-            console.show(f"Estimates: {out} ({rows} rows)")
+            console.show(f"Estimates: {out} ({checks.counted(rows, 'row')})")
     if as_json:
         console.show_json([row for table in tables for row in table.to_frame().to_pylist()])
     elif out is None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from loloha.checks import counted
 from loloha.cli import console, table_file
 from loloha.errors import LolohaError
 
@@ -37,10 +38,10 @@ def export(
     if as_json:
         console.show_json({"out": str(out), "rows": rows, "suppressed_rounds": suppressed})
     else:
-        console.show(f"Estimates: {out} ({rows} rows)")
+        console.show(f"Estimates: {out} ({counted(rows, 'row')})")
     if suppressed:
         console.say(
-            f"left out, since they have too few reports to be shown: {suppressed} of the rounds"
+            f"left out, since too few reports came to be shown: {counted(suppressed, 'round')}"
         )
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
+from loloha.checks import counted
 from loloha.cli import console
 from loloha.cli.parameter import flag
 from loloha.errors import CampaignError, DomainError, ParameterError
@@ -81,7 +82,7 @@ def load_for(campaign: Campaign, table: str, reading: Mapping[str, Any]) -> Any:
     lacking = sum(place is None for place in index)
     if lacking and campaign.domain.other is None:
         raise ParameterError(
-            f"labels of the table must be labels of the campaign, {lacking} are not; create a "
+            f"labels of the table must be labels of the campaign, got {counted(lacking, 'other')}; create a "
             "campaign with them, or with a label for others"
         )
     last = campaign.domain.k - 1

@@ -73,7 +73,7 @@ def generate(
         console.show_json(summary)
     else:
         console.show(
-            f"{reports} reports of {len(counts)} rounds in {log.folder}; "
+            f"{counted(reports, 'report')} of {counted(len(counts), 'round')} in {log.folder}; "
             f"`loloha tally {out} --campaign {campaign}` goes on"
         )
 

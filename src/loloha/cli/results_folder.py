@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from loloha.address import Address, Location
+from loloha.checks import counted
 from loloha.errors import LolohaError
 
 FILES = (
@@ -63,13 +64,14 @@ def _check(out: Location, names: Collection[str], force: bool) -> None:
     present = {path.name for path in out.iterdir()}
     if present and not force:
         raise LolohaError(
-            f"--out must be a new or empty folder, got {str(out)!r} with {len(present)} files; "
+            f"--out must be a new or empty folder, got {str(out)!r} with "
+            f"{counted(len(present), 'file')}; "
             "name another, or replace them with --force"
         )
     if foreign := sorted(present - set(names)):
         raise LolohaError(
             f"--out must hold nothing but results of an earlier run, got {str(out)!r} with "
-            f"{len(foreign)} other files such as {foreign[0]!r}; name another"
+            f"{counted(len(foreign), 'other file')} such as {foreign[0]!r}; name another"
         )
 
 

@@ -74,7 +74,7 @@ def series(
     if out is not None:
         written = table_file.write(table.pieces(), out)
         if not as_json:
-            console.show(f"Estimates: {out} ({written} rows)")
+            console.show(f"Estimates: {out} ({checks.counted(written, 'row')})")
     if as_json:
         console.show_json(table.to_frame().to_pylist())
     elif out is None:
@@ -279,7 +279,7 @@ def _show_alarms(
 
     labels, innovations = _labels(estimated.observations), _innovations(estimated, rule)
     places = np.argwhere(alarmed).tolist()
-    console.say(f"alarms: {len(places)} in {len(estimated.rounds)} rounds")
+    console.say(f"alarms: {len(places)} in {checks.counted(len(estimated.rounds), 'round')}")
     if places:
         console.show_table(
             ("round", "value", "unbiased", "innovation"),

@@ -105,9 +105,12 @@ def tally(
     if lacking := sorted({*(chosen or ())} - {row["round"] for row in listed}):
         console.warn(f"{len(lacking)} of the rounds asked for have no reports: {lacking[:8]}")
     for reason, files in summary["refused"].items():
-        console.warn(f"{files} {reason} files were skipped")
+        console.warn(f"skipped: {checks.counted(files, f'{reason} file')}")
     if out is not None:
-        console.show(f"Tallies: {out}/ ({len(listed)} files); `loloha estimate {out}` goes on")
+        console.show(
+            f"Tallies: {out}/ ({checks.counted(len(listed), 'file')}); "
+            f"`loloha estimate {out}` goes on"
+        )
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from loloha.campaign.scalar import clean, identity, is_missing
+from loloha.checks import counted
 from loloha.datasets.csv import PURPOSE
 from loloha.datasets.dataset import MISSING, DataError, extra, foreign
 from loloha.datasets.label_list import Domain
@@ -84,8 +85,9 @@ def refuse_rounded(role: str, column: Any) -> None:
     rounded = np.count_nonzero(np.abs(numbers) >= largest)
     if rounded:
         raise DataError(
-            f"{role} must be text, integers or floats below {largest}, got {rounded} cells that "
-            "are indistinguishable from their neighbours; read the column as integers or as text"
+            f"{role} must be text, integers or floats below {largest}, got "
+            f"{counted(rounded, 'cell')} without digits to tell neighbours apart; read the "
+            "column as integers or as text"
         )
 
 

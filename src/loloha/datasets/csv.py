@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from loloha.checks import counted
 from loloha.datasets.dataset import DataError, extra, foreign
 
 TEXT = tuple(kind + packed for kind in (".csv", ".tsv", ".txt") for packed in ("", ".gz", ".bz2"))
@@ -61,8 +62,8 @@ def read_csv(opener: Opener, types: dict[str, Any] | None = None) -> Any:
         )
     if others := len(ragged) - 1:
         raise DataError(
-            f"each row must have {len(names)} fields like the header, got {others} rows with "
-            "another number; quote cells that hold the delimiter"
+            f"each row must have {len(names)} fields like the header, got "
+            f"{counted(others, 'row')} with another number; quote cells that hold the delimiter"
         )
     return table
 

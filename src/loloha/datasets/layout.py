@@ -148,8 +148,8 @@ def number_users(column: Any, field: Any, is_text: bool, once: bool) -> tuple[Sy
     anonymous = np.count_nonzero(users == MISSING)
     if anonymous:
         raise DataError(
-            f"user must be filled in every row, got {anonymous} rows without a user (blank, null "
-            "or nan); drop or fill them"
+            f"user must be filled in every row, got {counted(anonymous, 'row')} without a user "
+            "(blank, null or nan); drop or fill them"
         )
     if once and len(numbers) < len(users):
         raise DataError(
@@ -175,8 +175,8 @@ def arrange(
     absent = np.count_nonzero(places < 0)
     if absent:
         raise DataError(
-            f"round must be filled in every row, got {absent} rows without a round; drop or fill "
-            "them"
+            f"round must be filled in every row, got {counted(absent, 'row')} without a round; "
+            "drop or fill them"
         )
     if n * tau > LARGEST_MATRIX:
         raise DataError(

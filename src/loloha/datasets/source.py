@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from loloha.checks import counted
 from loloha.datasets.csv import PURPOSE, TEXT, open_packed, read_csv, refuse_repeated
 from loloha.datasets.dataset import DataError, extra, foreign
 
@@ -67,8 +68,8 @@ def read_columns(source: Any) -> TableColumns:
     refuse_repeated(table.column_names)
     if not table.num_rows or not table.num_columns:
         raise DataError(
-            f"source must have rows and columns with names, got {table.num_rows} rows of "
-            f"{table.num_columns} columns; check that the right table was passed"
+            f"source must have rows and columns with names, got {counted(table.num_rows, 'row')} "
+            f"of {counted(table.num_columns, 'column')}; check that the right table was passed"
         )
     if is_duckdb:
         categorical = frozenset(table.column_names)

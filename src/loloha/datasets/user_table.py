@@ -12,7 +12,7 @@ import numpy as np
 
 from loloha.campaign.domain import Domain as Agreed
 from loloha.campaign.scalar import alike
-from loloha.checks import choice
+from loloha.checks import choice, counted
 from loloha.datasets.arrow_cells import Cells, declared, read_cells
 from loloha.datasets.dataset import MISSING, DataError, Dataset, PrivacyWarning
 from loloha.datasets.identifier import odd_columns, refuse_identifiers
@@ -224,9 +224,9 @@ def _index(
         other = "create a campaign with them or with a label for others"
         advice = other if isinstance(given, Agreed) else "pass a domain that has them"
         raise DomainError(
-            f"source must hold only labels of the domain, got {outside} cells outside"
-            f"{_wanted(cells, given, labels)}; correct them, {advice}, or take them as not "
-            "reported with on_unknown='missing'"
+            f"source must hold only labels of the domain, got "
+            f"{counted(outside, 'cell')} outside{_wanted(cells, given, labels)}; correct them, "
+            f"{advice}, or take them as not reported with on_unknown='missing'"
         )
     indices[is_outside] = MISSING
     if np.all(indices == MISSING):

@@ -78,14 +78,10 @@ class AlarmRule:
             rule = cls(expected=expected, fdr=fdr, mean=True)
         else:
             place = {str(label): at for at, label in enumerate(labels)}
-            wanted = () if watched is None else watched
-            if strangers := sum(label not in place for label in wanted):
-                alone = f", or {MEAN} alone" if numbers else ""
-                raise ParameterError(
-                    f"labels watched must be labels of the estimates{alone}, {strangers} are "
-                    "not; correct them, or give the campaign where the source has no labels"
-                )
-            values = None if watched is None else tuple(place[label] for label in wanted)
+            whose = "labels of the estimates (numbers, if they have none)"
+            whose += f", or {MEAN} alone" * numbers
+            wanted = checks.places("labels watched", watched or (), place, whose)
+            values = None if watched is None else tuple(wanted)
             rule = cls(expected=expected, fdr=fdr, values=values)
         rule.must_suit(protocol.bins)
         return rule
@@ -100,7 +96,8 @@ class AlarmRule:
             )
         if self.expected is not None and self.expected > len(watched):
             raise ParameterError(
-                f"expected must be at most the {len(watched)} values watched, got "
+                f"expected must be at most the "
+                f"{checks.counted(len(watched), 'value')} watched, got "
                 f"{self.expected!r}; {USUAL_EXPECTED} is usual"
             )
 

@@ -215,14 +215,10 @@ class Observations:
         """Bins of values that are given by bins, as integers, or by their labels."""
         if values is None:
             return None
-        place = {str(label): at for at, label in enumerate(self.labels or ())}
-        places = [place.get(value, -1) if isinstance(value, str) else value for value in values]
-        if strangers := sum(isinstance(at, int) and at < 0 for at in places):
-            raise ParameterError(
-                f"values must be bins or labels of the series, got {strangers} others; correct "
-                "them, or give the series its labels"
-            )
-        return places
+        labels = {str(label): at for at, label in enumerate(self.labels or ())}
+        bins = {at: at for at in range(self.protocol.bins)}
+        whose = "labels of the series, or bins" if labels else "bins of a series without labels"
+        return checks.places("values", values, bins | labels, whose)
 
     @property
     def numbers(self) -> Numbers:

@@ -134,13 +134,9 @@ def total(
             f"labels must be {len(bins)}, one per bin, got {len(named)}; give all, in their order"
         )
     place = dict(zip(named, bins, strict=True))
-    if strangers := sum(value not in place for value in values):
-        kind = "bins" if labels is None else "labels"
-        raise ParameterError(
-            f"values must be {kind} of the estimate, {strangers} are not; correct them"
-        )
+    kind = "bins" if labels is None else "labels"
     group: Bools = np.zeros(len(bins), dtype=bool)
-    group[[place[value] for value in values]] = True
+    group[checks.places("values", values, place, f"{kind} of the estimate")] = True
     if not group.any():
         raise ParameterError("values must be at least one, got none; name those of the group")
     if unknown := int(np.isnan(estimate.frequencies[group]).sum()):
