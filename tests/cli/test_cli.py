@@ -203,7 +203,7 @@ def test_compiling_is_announced_once_while_it_happens() -> None:
     assert "compiling" not in "".join(others)
 
 
-def test_an_interrupt_before_the_command_starts_is_quiet(
+def test_an_interrupt_before_the_command_starts_is_told_as_any_other(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def interrupted(**_: Any) -> None:
@@ -211,7 +211,7 @@ def test_an_interrupt_before_the_command_starts_is_quiet(
 
     monkeypatch.setattr("loloha.cli.application.app", interrupted)
     assert main(["protocols"]) == 130
-    assert capsys.readouterr() == ("", "")
+    assert capsys.readouterr().err.startswith("interrupted;")
 
 
 @pytest.mark.parametrize(("code", "wanted"), [(None, 0), (3, 3), ("text", 1)])

@@ -14,6 +14,7 @@ import loloha
 from loloha.campaign import Campaign, Labels, Range, Schedule
 from loloha.cli import main
 from loloha.cli.input_table import in_flags
+from loloha.reportlog.writer import Writer
 
 RUN = ["run", "--protocol", "grr", "--eps", "4", "--seed", "1"]
 
@@ -172,3 +173,26 @@ def test_labels_of_a_terminal_that_are_no_utf8_are_refused(
     Path("t.csv").write_text("user,r0\na,x\nb,y\n")
     assert main([*RUN, "t.csv", "--out", "out", "--domain", "x,y,\udcff"]) == 2
     assert "UTF-8" in capsys.readouterr().err
+
+
+def test_a_log_and_its_truth_are_there_together_or_not_at_all(
+    there: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import pyarrow.parquet as pq
+
+    Path("t.csv").write_text("user,r0\na,1\nb,2\n")
+    agree(Labels(("1", "2")))
+
+    def interrupted(writer: Writer) -> None:
+        (draft,) = Path().glob(".truth.parquet*")
+        # Nothing but names is left to do.
+        assert pq.read_table(draft).num_rows == 2
+        writer.discard()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Writer, "close", interrupted)
+        arguments = ["log", "generate", "t.csv", "--campaign", "c.json", "--out", "log"]
+        assert main([*arguments, "--truth", "truth.parquet"]) == 130
+    assert [path.name for path in Path().rglob("*.parquet*")] == []
+    assert frequencies("t.csv") == {"1": 0.5, "2": 0.5}

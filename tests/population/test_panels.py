@@ -204,3 +204,17 @@ def test_the_files_of_a_run_hold_its_estimates_and_say_what_they_are(
     again = EstimateTable.read(tmp_path / "estimates.csv")
     np.testing.assert_allclose(again.estimate, table.estimate)
     assert again.label == table.label
+
+
+def test_values_that_are_panels_already_are_not_thinned_again() -> None:
+    values = np.random.default_rng(1).integers(6, size=(40, 12))
+    own = np.arange(12) % 3 == np.arange(40)[:, None] % 3
+    thinned = np.where(own, values, -1)
+    with pytest.raises(ParameterError, match=r"one of 3 already; .*every=1"):
+        loloha.simulate(PROTOCOL, thinned, every=3, rng=1)
+    assert loloha.simulate(PROTOCOL, thinned, every=1, rng=1).n.sum() == 160
+    # One user in two of the three is enough to tell; so is none with two reports.
+    thinned[0, 1] = 2
+    few = np.where(np.arange(12) == np.arange(40)[:, None] % 12, values, -1)
+    for population in (thinned, few):
+        assert loloha.simulate(PROTOCOL, population, every=3, rng=1).every == 3

@@ -76,6 +76,13 @@ def test_from_campaign_to_counted_reports_on_the_command_line(
     assert load.returncode == 0, load.stderr
     assert json.loads(load.stdout)["accepted"] == 60
 
+    of_file = "fleet", str(table), "--campaign", str(file)
+    assert run(*of_file).returncode == 2
+    assert run("fleet", str(table), "--campaign", where, "--collector", "http://x").returncode == 2
+    base = where.partition("/v1/")[0]
+    fleet = run(*of_file, "--collector", base, "--json")
+    assert json.loads(fleet.stdout)["accepted"] == 60
+
     # The campaign's clock says round 1: of three rounds two can be sent.
     table.write_text("user,r0,r1,r2\n0,a,b,c\n")
     more = run("load-test", str(table), "--campaign", where)

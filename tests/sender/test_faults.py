@@ -212,8 +212,9 @@ def test_an_interrupt_at_every_line_of_a_step(
     """Ctrl-C at each line of the device's code, the first time that it runs."""
     folder, before, after, _, _ = history[name]
     files = (
-        "sender/sender.py", "sender/agreement_file.py", "sender/agreement.py", "sender/delivery.py",
-        "client/file.py", "client/client.py",
+        "sender/sender.py", "sender/participant.py", "sender/agreement_file.py",
+        "sender/agreement.py", "sender/delivery.py", "client/file.py", "client/client.py",
+        "client/spending.py",
     )  # fmt: skip
     world = World(folder, tmp_path / "all", monkeypatch)
     with device(world.folder) as one, Interrupting(None, files=files) as traced:
@@ -258,7 +259,7 @@ def test_an_interrupted_client_is_before_or_after(
     for round in range(5):
         begun.report(0, round=round)
     start = begun.to_dict()
-    files = ("client/client.py", "client/state.py", "client/answered.py")
+    files = ("client/client.py", "client/spending.py", "client/state.py", "client/answered.py")
     one = fresh()
     with Interrupting(None, opcodes=True, files=files) as traced:
         step(one)

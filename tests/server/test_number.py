@@ -14,6 +14,7 @@ from scipy.optimize import isotonic_regression
 from scipy.stats import chi2
 
 import loloha
+from loloha.campaign import Range
 from loloha.distribution import exact_distribution
 from loloha.errors import ParameterError
 from loloha.report import Report
@@ -401,3 +402,14 @@ def test_rounds_together_are_as_many_reports_of_one_as_have_their_variance() -> 
     alone = of_series(hidden, mean, mean)
     assert alone.ones is alone.eligible is None
     assert alone.mean == numbers.mean
+
+
+def test_frames_of_numbers_take_the_units_of_a_campaign() -> None:
+    protocol = loloha.OneBit(k=5, eps_inf=4.0, eps_1=2.0)
+    values = np.random.default_rng(3).integers(5, size=(500, 3))
+    simulated = loloha.simulate(protocol, values, rng=3)
+    scale = Range(0, 50, 5).scale
+    for result in (simulated, loloha.series(simulated), simulated.tallies[0].estimate()):
+        plain, scaled = (result.to_frame(scale=given).to_pydict() for given in (None, scale))
+        assert scaled["mean"] == pytest.approx(5 + 10 * np.array(plain["mean"]))
+        assert scaled["estimate"] == plain["estimate"]

@@ -34,7 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         return 1
     except KeyboardInterrupt:
-        # While libraries load; a running command says more.
+        # While libraries load; a running command says it itself.
+        print("interrupted; nothing was left half-written", file=sys.stderr)
         return 130
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)

@@ -82,8 +82,8 @@ def load_for(campaign: Campaign, table: str, reading: Mapping[str, Any]) -> Any:
     lacking = sum(place is None for place in index)
     if lacking and campaign.domain.other is None:
         raise ParameterError(
-            f"labels of the table must be labels of the campaign, got {counted(lacking, 'other')}; create a "
-            "campaign with them, or with a label for others"
+            f"labels of the table must be labels of the campaign, got "
+            f"{counted(lacking, 'other')}; create a campaign with them, or with a label for others"
         )
     last = campaign.domain.k - 1
     # One place more, for -1: no report.

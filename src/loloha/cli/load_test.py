@@ -10,6 +10,7 @@ import typer
 
 from loloha.checks import counted
 from loloha.cli import console
+from loloha.cli.campaign_file import load_campaign
 from loloha.cli.input_table import load_for
 from loloha.cli.parameter import secret
 from loloha.cli.report import TOKEN
@@ -20,6 +21,7 @@ def load_test(
     table: str,
     *,
     campaign: str,
+    collector: str | None = None,
     users: int | None = None,
     rounds: int | None = None,
     first: int = 0,
@@ -31,13 +33,21 @@ def load_test(
     """Let simulated users report to a collector, round by round, in batches.
 
     For trying a collector. Labels of the table must be labels of the campaign, unless it has a
-    label for others. --campaign is an address; LOLOHA_TOKEN holds its submit token.
+    label for others. With the campaign's file, --collector is where to report; LOLOHA_TOKEN holds
+    the submit token.
     """
     from loloha.population.load_generator import generate_load
     from loloha.sender.collector import Collector
 
-    with Collector(campaign) as collector:
-        document, takes = collector.document(), collector.open_rounds()
+    document = load_campaign(campaign)
+    if ("://" in campaign) == (collector is not None):
+        raise ParameterError(
+            "--collector must be given with a file as --campaign, and with no address; "
+            f"{'leave it out' if collector else 'add it'}"
+        )
+    url = f"{collector}/v1/campaigns/{document.fingerprint}" if collector else campaign
+    with Collector(url) as asked:
+        takes = asked.open_rounds()
     values = load_for(document, table, reading)
     rows, columns = (
         [turn % there for turn in range(wanted or there)]
@@ -58,7 +68,7 @@ def load_test(
 
         try:
             receipt = generate_load(
-                campaign,
+                url,
                 document,
                 values,
                 first=first,

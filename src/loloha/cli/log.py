@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,7 @@ def generate(
     --domain or --range says otherwise.
     """
     from loloha import reportlog
+    from loloha.population.generation import truth as true_counts
 
     agreed = campaign_file.load(campaign)
     log = reportlog.ReportLog(out, agreed)
@@ -54,17 +56,20 @@ def generate(
         raise LolohaError(f"--truth must be new, got {str(truth)!r}; name another file")
     values = _values(agreed, table, reading)
     _refuse_unasked(values, users, rounds)
-    with writing_to(out), console.working("generating") as progress:
+    with ExitStack() as stack:
+        if truth is not None:
+            # Whole before the log is, and named right after it.
+            draft = stack.enter_context(new_file(truth, "--truth"))
+            _write_truth(draft, true_counts(values, log.protocol.k, users, rounds))
+        stack.enter_context(writing_to(out))
         counts = reportlog.generate(
             log,
             values,
             users=users,
             rounds=rounds,
-            progress=progress,
+            progress=stack.enter_context(console.working("generating")),
             rng=secrets.randbits(63) if seed is None else seed,
         )
-    if truth is not None:
-        _write_truth(truth, counts)
     summary = {
         "log": str(out), "campaign": agreed.fingerprint, "rounds": len(counts),
         "reports": (reports := log.scan(verify=False).rows),
@@ -112,9 +117,8 @@ def _write_truth(path: Path, counts: Any) -> None:
     rounds, values = np.nonzero(counts)
     users = counts[rounds, values]
     share = users / counts.sum(axis=1)[rounds]
-    with new_file(path, "--truth") as draft:
-        columns = {"round": rounds, "value": values, "truth": share}
-        parquet.write_table(pyarrow.table(columns), draft)
+    columns = {"round": rounds, "value": values, "truth": share}
+    parquet.write_table(pyarrow.table(columns), path)
 
 
 @group.command()

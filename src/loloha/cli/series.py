@@ -54,7 +54,8 @@ def series(
     it is too large. A burst in one round is smoothed: alarms and unbiased show it. Of numbers
     (onebit) it shows mean and quantiles of each round, with --top the shares above thresholds, too;
     the columns single_mean and so on are of the round alone. The series goes from the first to the
-    last round with estimates.
+    last round with estimates. Time is counted by the numbers of rounds, not by dates: `loloha
+    run` numbers the rounds of a table one after another, so give it rounds without reports too.
     """
     from loloha.server.series import series as of_rounds
 

@@ -14,9 +14,10 @@ from loloha import checks
 from loloha.client import fork
 from loloha.client.answered import holds
 from loloha.client.file import read_json, read_private, resolved, sweep, write_private
-from loloha.client.limit import ANEW, agreed, cost_of_reset, covers, least, may_reset
+from loloha.client.limit import agreed, cost_of_reset, may_reset
+from loloha.client.spending import Spending
 from loloha.client.state import BEYOND_REPAIR, STORED_ROUNDS, Account, State, from_plain, to_plain
-from loloha.errors import BudgetError, ParameterError, StateError
+from loloha.errors import ParameterError, StateError
 from loloha.protocols import Protocol
 from loloha.protocols.base import speakable
 from loloha.report import LARGEST_ROUND, Answer, Key, Report
@@ -27,7 +28,7 @@ __all__ = ["STORED_ROUNDS", "Account", "Client"]
 _SYSTEM, _NOTHING = SecureRng(), Account()
 
 
-class Client:
+class Client(Spending):
     """The secret state of one user, and the only thing that ever sees the user's values.
 
     Parameters
@@ -64,7 +65,7 @@ class Client:
     before a report leaves the device, as `loloha.sender.Sender` does.
     """
 
-    __slots__ = ("_lock", "_process", "_rng", "_state", "limit", "protocol")
+    __slots__ = ("_rng",)
 
     def __init__(
         self,
@@ -136,7 +137,7 @@ class Client:
         round = checks.round_number(round)
         # Before the lock, which a fork may have inherited from another thread.
         if self._process is not fork.here:
-            raise _elsewhere()
+            raise fork.elsewhere()
         with self._lock:
             before = self._state
             if not before.before.is_due(round):
@@ -176,17 +177,6 @@ class Client:
         y = protocol.permanent(rng, protocol.memo_index(key, value))
         return Report(protocol.encoding.sent(key), y), state.memo
 
-    def _must_cover(self, state: State, limit: float) -> None:
-        """Refuse a report by conditions that do not depend on the value."""
-        if self.protocol.longitudinal:
-            if state.before.committed_before is None or not covers(limit, self._committed(state)):
-                raise BudgetError(ANEW)
-        elif not covers(limit, self._committed(state, more=1)):
-            raise BudgetError(
-                f"loss must stay within limit = {limit!r}, one more report would exceed it; report "
-                "no more, or ask the user to accept a higher limit"
-            )
-
     def is_due(self, round: int) -> bool:
         """Whether the client reports in a round; always where ``every`` is 1.
 
@@ -219,55 +209,7 @@ class Client:
         secret = self._state.before.secret
         return hmac.new(secret, b"round %d" % round, hashlib.sha256).hexdigest()[:32]
 
-    # -- what it costs
-
-    @property
-    def loss(self) -> float:
-        """Budget spent so far: eps_inf for each memoised answer; one-round protocols, eps a report.
-
-        Where all answers were drawn in one table: what so many of them spend together.
-        """
-        return self._loss(self._state)
-
-    def _loss(self, state: State) -> float:
-        units = len(state.memo) if self.protocol.longitudinal else state.record.reports
-        return state.before.spent_before + self.protocol.spent(units)
-
-    @property
-    def committed(self) -> float:
-        """The amount that a limit has to cover so far, independent of the values.
-
-        The caps of this user's clients before and after each reset; of one-round ones what their
-        reports spent.
-        """
-        return self._committed(self._state)
-
-    def _committed(self, state: State, more: int = 0) -> float:
-        return state.before.committed + self._own(state, more)
-
-    def _own(self, state: State, more: int = 0) -> float:
-        """The amount that this key commits: its cap, or without one the loss of its reports."""
-        protocol = self.protocol
-        return (
-            protocol.cap if protocol.longitudinal else protocol.spent(state.record.reports + more)
-        )
-
-    def _claim(self, state: State) -> float:
-        """The amount of it that a new limit has to cover, at least one report."""
-        return max(least(self.protocol), self._own(state))
-
-    @property
-    def cap(self) -> float:
-        """Most that `loss` can become without another `reset`."""
-        return self._state.before.spent_before + self.protocol.cap
-
-    @property
-    def account(self) -> Account:
-        """What was spent and which rounds were answered, for a later client of this user."""
-        state = self._state
-        every, residue = state.before.panel
-        rounds, committed = state.record.answered, self._committed(state)
-        return Account(self._loss(state), rounds, committed, residue if every > 1 else None)
+    # -- start anew
 
     def reset(self, *, wait: bool = False) -> str:
         """Forget key, memo, secret and sent reports, and start as a new user.
@@ -295,7 +237,7 @@ class Client:
             If `limit` does not cover what was committed and the cap of a new user: nothing changes.
         """
         if self._process is not fork.here:
-            raise _elsewhere()
+            raise fork.elsewhere()
         with self._lock:
             before = self._state
             spent, committed = self._loss(before), self._committed(before)
@@ -312,25 +254,6 @@ class Client:
         return cost_of_reset(spent, [self.protocol], wait=wait)
 
     # -- persistence
-
-    def set_limit(self, limit: float | None) -> None:
-        """Replace the hard limit on `loss`, as the user asks; what is spent stays spent.
-
-        Raises
-        ------
-        ParameterError
-            If it does not cover what is `committed`, or one report of a one-round rule.
-        """
-        if self._process is not fork.here:
-            raise _elsewhere()
-        with self._lock:
-            state = self._state
-            before = state.before.committed
-            limit = agreed(limit, before, [self.protocol], [self._claim(state)])
-            # With this consent, the amount spent replaces an unknown commitment.
-            record = state.before._replace(committed_before=before)
-            self._state = State(state.memo, record, state.last, state.run)
-            self.limit = limit
 
     def to_dict(self) -> dict[str, Any]:
         """The whole state, secrets included, as JSON data: keep it on the device only."""
@@ -406,13 +329,6 @@ class Client:
 
     def __reduce__(self) -> NoReturn:
         raise StateError("a client must not be pickled or copied; use save() and load()")
-
-
-def _elsewhere() -> StateError:
-    return StateError(
-        "client must stay in the process that made it, a fork has another copy; load the state "
-        "where it is used"
-    )
 
 
 def _check_key(key: Key, protocol: Protocol) -> Key:

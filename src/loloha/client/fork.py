@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from loloha.errors import StateError
+
 here = object()
 """Identifies this process; a fork gets another one."""
 
@@ -15,3 +17,11 @@ def _forked() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forked)
+
+
+def elsewhere() -> StateError:
+    """The refusal of a step in another process than the client's own."""
+    return StateError(
+        "client must stay in the process that made it, a fork has another copy; load the state "
+        "where it is used"
+    )

@@ -86,7 +86,7 @@ def refuse_rounded(role: str, column: Any) -> None:
     if rounded:
         raise DataError(
             f"{role} must be text, integers or floats below {largest}, got "
-            f"{counted(rounded, 'cell')} without digits to tell neighbours apart; read the "
+            f"{counted(rounded, 'cell')} that cannot be told from neighbours; read the "
             "column as integers or as text"
         )
 

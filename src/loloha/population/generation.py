@@ -101,18 +101,20 @@ def generate(
             done += number_of_users
             if progress is not None:
                 progress(done / users)
-    return _truth(values, users, columns, protocol.k)
+    return truth(values, protocol.k, users, rounds)
 
 
-def _truth(values: Ints, users: int, columns: Ints, k: int) -> Ints:
+def truth(values: Ints, k: int, users: int | None = None, rounds: int | None = None) -> Ints:
     """How many of ``users`` that hold the rows in turn hold each value, int64[rounds, k]."""
+    users, rounds = users or len(values), rounds or values.shape[1]
+    columns = np.arange(rounds) % values.shape[1]
     turns, rest = divmod(users, len(values))
-    truth: Ints = np.empty((len(columns), k), dtype=np.int64)
+    counts: Ints = np.empty((rounds, k), dtype=np.int64)
     for round, column in enumerate(columns):
         shifted = values[:, column].astype(np.int64) + 1
         every, some = (np.bincount(part, minlength=k + 1) for part in (shifted, shifted[:rest]))
-        truth[round] = (turns * every + some)[1:]
-    return truth
+        counts[round] = (turns * every + some)[1:]
+    return counts
 
 
 _Chunk = tuple[int, list[tuple[bytes, Any, Any]]]

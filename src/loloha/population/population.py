@@ -63,8 +63,8 @@ def simulate(
         A `History` saves preparing the same values again for the next simulation.
     every : int
         Rounds of which a user reports in one, drawn for life, as `loloha.campaign.Schedule` has it.
-        It is drawn here: give the values of all rounds. Ones that are -1 outside a user's own
-        rounds already would be thinned a second time; simulate those with ``every=1``.
+        It is drawn here: give the values of all rounds. Ones that are -1 outside each user's own
+        rounds already are refused; simulate those with ``every=1``.
     keep_tallies : bool
         Whether the result holds the tally of each round. They can be far larger than the
         estimates: g^m * g counts a round for local hashing with the linear family.
@@ -83,7 +83,8 @@ def simulate(
     DomainError
         If a value is outside the domain; it is not shown.
     ParameterError
-        If ``values`` is not an array [n, tau] of integers, or ``rng`` is none of the above.
+        If ``values`` is not an array [n, tau] of integers, or has each user in one round of
+        ``every`` already, or ``rng`` is none of the above.
 
     Notes
     -----
@@ -97,6 +98,7 @@ def simulate(
     seed = np.random.SeedSequence() if rng is None else rng
     history = _history(values, speakable(protocol).k)
     if checks.integer("every", every, 1, RAREST, "1 is a report in each round") > 1:
+        _refuse_thinned(history, every)
         seed = np.random.default_rng(seed)
         history = due(history, every, seed)
     counted = _count(protocol, history, progress, seed, tallies.append if keep_tallies else None)
@@ -122,6 +124,17 @@ def supports(
     Supports
     """
     return _count(protocol, values, progress, rng, None)
+
+
+def _refuse_thinned(history: History, every: int) -> None:
+    """Values of users who are in one round of so many already: most would be lost."""
+    present = history.values >= 0
+    own = np.array([present[:, first::every].any(axis=1) for first in range(every)])
+    if (own.sum(axis=0) <= 1).all() and (present.sum(axis=1) > 1).any():
+        raise ParameterError(
+            f"values must be those of all rounds where every is {every}, got each user in one of "
+            f"{every} already; simulate them with every=1"
+        )
 
 
 def due(history: History, every: int, rng: np.random.Generator, first: int = 0) -> History:

@@ -27,6 +27,8 @@ from loloha.server.unbiased import inversion, standard_errors
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from loloha.campaign.domain import Scale
+
 
 @dataclass(frozen=True, eq=False)
 class Simulation(Numeric):
@@ -149,21 +151,25 @@ class Simulation(Numeric):
             | window_columns(panel_windows(self, self.every), level, rounds=range(tau)),
         )
 
-    def to_frame(self, level: float = 0.95, *, backend: str | None = None) -> Any:
+    def to_frame(
+        self, level: float = 0.95, *, scale: Scale | None = None, backend: str | None = None
+    ) -> Any:
         """A row for each round and value: `EstimateTable.to_frame` of `table`.
 
-        Of numbers (`loloha.OneBit`) with mean and quantiles as columns, in steps of the domain.
+        Of numbers (`loloha.OneBit`) with mean and quantiles as columns.
 
         Parameters
         ----------
         level : float
             Of the intervals.
+        scale : Scale, optional
+            As for `loloha.server.number.Numbers.summary`: what mean and quantiles are counted in.
         backend : {"pandas", "polars", "pyarrow"}, optional
             By default the kind of frame that the data came in, else pyarrow.
         """
         if backend is None and self.dataset is not None:
             backend = self.dataset.backend
-        return self.table(level).with_numbers(self.summaries(level)).to_frame(backend)
+        return self.table(level).with_numbers(self.summaries(level, scale)).to_frame(backend)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_frame(backend="pyarrow").__arrow_c_stream__(requested_schema)

@@ -25,6 +25,7 @@ from loloha.server.variance import Channel, drawn_from, temporal_covariance, var
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from loloha.campaign.domain import Scale
     from loloha.server.total import EstimatedRanks, EstimatedSum
 
 __all__ = [
@@ -214,10 +215,11 @@ class Estimate(Numeric):
         level: float = 0.95,
         *,
         labels: Sequence[Any] | None = None,
+        scale: Scale | None = None,
         backend: str | None = None,
     ) -> Any:
         """A row for each value: `EstimateTable.to_frame` of `table`, with `summaries`."""
-        table = self.table(level, labels=labels).with_numbers(self.summaries(level))
+        table = self.table(level, labels=labels).with_numbers(self.summaries(level, scale))
         return table.to_frame(backend)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:

@@ -23,6 +23,8 @@ from loloha.server.statespace import Parameters, Posterior, States
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from loloha.campaign.domain import Scale
+
 __all__ = ["EstimatedChange", "EstimatedSeries", "series"]
 
 
@@ -253,9 +255,15 @@ class EstimatedSeries(Numeric):
             more={"unbiased": seen.estimates},
         )
 
-    def to_frame(self, level: float | None = None, *, backend: str | None = None) -> Any:
+    def to_frame(
+        self,
+        level: float | None = None,
+        *,
+        scale: Scale | None = None,
+        backend: str | None = None,
+    ) -> Any:
         """A row for each round and value: `EstimateTable.to_frame` of `table`, with `summaries`."""
-        return self.table(level).with_numbers(self.summaries(level)).to_frame(backend)
+        return self.table(level).with_numbers(self.summaries(level, scale)).to_frame(backend)
 
     def plot(self, top: int = 6, *, level: float | None = None, ax: Axes | None = None) -> Axes:
         """Draw the most frequent values over the rounds, with intervals: as `Simulation.plot`."""
