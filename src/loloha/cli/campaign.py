@@ -78,7 +78,11 @@ def create(
         if not as_json:
             console.say(succeeded)
     if to is not None:
-        created |= _send(to, campaign, terms, token, accept_weak_privacy)
+        with administered(to) as collector:
+            made = collector.create(
+                campaign, terms, token=token, accept_weak_privacy=accept_weak_privacy
+            )
+        created |= {"url": made.url, "created": made.new, "token": made.token, "terms": made.terms}
     if as_json:
         console.show_json(created)
     elif to is None:
@@ -245,25 +249,6 @@ def _domain(
             "file, so it is read as one label; check the path"
         )
     return Labels((str(domain).strip(),), other)
-
-
-def _send(
-    to: str,
-    campaign: Campaign,
-    terms: dict[str, int],
-    token: bool,
-    accept_weak_privacy: bool,
-) -> dict[str, Any]:
-    with administered(to) as collector:
-        created = collector.create(
-            campaign, terms, token=token, accept_weak_privacy=accept_weak_privacy
-        )
-    return {
-        "url": created.url,
-        "created": created.new,
-        "token": created.token,
-        "terms": created.terms,
-    }
 
 
 @contextmanager

@@ -243,7 +243,7 @@ def working(task: str) -> Iterator[Callable[[float], None]]:
 @contextmanager
 def _told_of_compiling() -> Iterator[None]:
     """Warn that the first run compiles and takes far longer."""
-    log, handler = logging.getLogger("loloha.counting.compiled"), _Said()
+    log, handler = logging.getLogger("loloha.counting.compiled"), logging.StreamHandler()
     before = log.level
     log.addHandler(handler)
     log.setLevel(logging.INFO)
@@ -252,11 +252,6 @@ def _told_of_compiling() -> Iterator[None]:
     finally:
         log.removeHandler(handler)
         log.setLevel(before)
-
-
-class _Said(logging.Handler):
-    def emit(self, record: logging.LogRecord) -> None:
-        say(record.getMessage())
 
 
 @contextmanager

@@ -13,9 +13,7 @@ from loloha.cli.summary import show_summary, show_top
 from loloha.errors import ParameterError
 
 if TYPE_CHECKING:
-    from loloha.datasets import Dataset
     from loloha.population.trial import Trial
-    from loloha.protocols import Protocol
 
 USERS, ROUNDS = 20_000, 48
 EPS_INF, EPS_1 = 4.0, 2.0
@@ -60,31 +58,7 @@ def demo(
         with new_folder(out, FILES, force=True) as draft:
             trial = run_and_save(dataset, protocol, draft, seed=seed, top=top, level=level)
         _show(trial, out, top, str(loloha.privacy.explain(protocol)), as_json)
-    else:
-        _live(dataset, protocol, out, seed, top, level, stay, as_json)
-
-
-def _lacking() -> str | None:
-    """Libraries of a collector that are missing."""
-    try:
-        import uvicorn  # noqa: F401
-
-        import loloha.collector.service  # noqa: F401
-    except ModuleNotFoundError as error:
-        return error.name or "the collector's extra"
-    return None
-
-
-def _live(
-    dataset: Dataset,
-    protocol: Protocol,
-    out: Path,
-    seed: int | None,
-    top: int,
-    level: float,
-    stay: bool,
-    as_json: bool,
-) -> None:
+        return
     from loloha.cli import deployment
     from loloha.population.trial import Trial
     from loloha.sender.collector import Collector
@@ -110,6 +84,17 @@ def _live(
         if stay:
             console.say(f"be a device yourself: {running.url}/try")
             running.wait()
+
+
+def _lacking() -> str | None:
+    """Libraries of a collector that are missing."""
+    try:
+        import uvicorn  # noqa: F401
+
+        import loloha.collector.service  # noqa: F401
+    except ModuleNotFoundError as error:
+        return error.name or "the collector's extra"
+    return None
 
 
 def _show(

@@ -89,9 +89,7 @@ def estimate(
     ]
     pieces = (piece for table in tables for piece in table.pieces())
     if out is not None:
-        rows = table_file.write(pieces, out)
-        if not as_json:
-            console.show(f"Estimates: {out} ({checks.counted(rows, 'row')})")
+        table_file.write(pieces, out, told=not as_json)
     if as_json:
         console.show_json([row for table in tables for row in table.to_frame().to_pylist()])
     elif out is None:

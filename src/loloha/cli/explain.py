@@ -35,6 +35,8 @@ def explain(
     With --campaign it is one page about campaigns, for a privacy officer or with --audience user
     for the users: Markdown, or with --html a page that loads nothing.
     """
+    from loloha import privacy
+
     if campaign:
         if protocol is not None or k is not None or parameters or every != 1 or shuffled or as_json:
             raise ParameterError(
@@ -58,20 +60,6 @@ def explain(
         raise ParameterError(
             "--campaign must be given for a page, got none; add an address or a file"
         )
-    _explain_protocol(protocol, k, every, shuffled, delta, as_json, parameters)
-
-
-def _explain_protocol(
-    protocol: str | None,
-    k: int | None,
-    every: int,
-    shuffled: int | None,
-    delta: float,
-    as_json: bool,
-    parameters: dict[str, Any],
-) -> None:
-    from loloha import privacy
-
     if protocol is None or k is None:
         raise ParameterError("protocol and k must be given, got none; or --campaign")
     rules = make_protocol(protocol, parameters, k)

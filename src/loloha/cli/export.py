@@ -34,11 +34,10 @@ def export(
     with console.working("reading estimates"):
         tables = tables_of(address, first, level)
     suppressed = sum(numbers is None for table in tables for numbers in table.estimate)
-    rows = table_file.write((piece for table in tables for piece in table.pieces()), out)
+    pieces = (piece for table in tables for piece in table.pieces())
+    rows = table_file.write(pieces, out, told=not as_json)
     if as_json:
         console.show_json({"out": str(out), "rows": rows, "suppressed_rounds": suppressed})
-    else:
-        console.show(f"Estimates: {out} ({counted(rows, 'row')})")
     if suppressed:
         console.say(
             f"left out, since too few reports came to be shown: {counted(suppressed, 'round')}"

@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from loloha.cli import console, table_file
 from loloha.errors import ParameterError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from loloha.planning.frontier import Point
 
 
 def show(
@@ -23,7 +17,7 @@ def show(
     as_json: bool,
 ) -> None:
     """Print V* over eps_2, and draw it."""
-    from loloha.planning.frontier import frontier
+    from loloha.planning.frontier import frontier, plot
 
     if k is None or eps_inf is None:
         raise ParameterError("--k and --eps-inf must be given with --frontier; give both")
@@ -32,7 +26,15 @@ def show(
     points = frontier(k, eps_inf, hash=family)
     title = f"What a lower loss of one round costs: k = {k}, eps_inf = {eps_inf:.4g}"
     if out is not None:
-        _draw(points, title, out)
+        from matplotlib.figure import Figure
+
+        from loloha.figure.style import our_look, write
+
+        # The same bytes every time.
+        with our_look():
+            figure = Figure(layout="constrained")
+            plot(points, ax=figure.subplots()).set_title(title)
+            write(figure, out)
     if as_json:
         console.show_json(
             {"k": k, "eps_inf": eps_inf, "points": [point._asdict() for point in points]}
@@ -45,16 +47,3 @@ def show(
     )
     if out is not None:
         console.show(f"Figure: {out}")
-
-
-def _draw(points: Sequence[Point], title: str, out: Path) -> None:
-    """One picture, the same bytes every time."""
-    from matplotlib.figure import Figure
-
-    from loloha.figure.style import our_look, write
-    from loloha.planning.frontier import plot
-
-    with our_look():
-        figure = Figure(layout="constrained")
-        plot(points, ax=figure.subplots()).set_title(title)
-        write(figure, out)

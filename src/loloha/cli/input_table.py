@@ -35,17 +35,19 @@ def load(table: str, reading: Mapping[str, Any], campaign: Campaign | None = Non
     given = dict(reading)
     folder = given.pop("data_dir", None)
     name, _, state = table.partition(":")
-    built_in = name in ("syn", "adult", "browsers", "acs")
-    refused = {f"{name}; it is for files": [*given] if built_in else []}
-    if folder is not None and not built_in:
-        refused[f"a file as TABLE; {', '.join(BUILT_IN)} take it"] = ["data_dir"]
-    if folder is not None and name in ("syn", "browsers"):
-        refused[f"{name}; it reads no files"] = ["data_dir"]
-    for goal, options in refused.items():
-        for option in options:
-            raise ParameterError(f"{flag(option)} must be left out for {goal}")
-    if not built_in:
+    if name not in ("syn", "adult", "browsers", "acs"):
+        if folder is not None:
+            takers = ", ".join(BUILT_IN)
+            raise ParameterError(
+                f"--data-dir must be left out for a file as TABLE; {takers} take it"
+            )
         return _table(table, given, campaign)
+    if given:
+        raise ParameterError(
+            f"{flag(next(iter(given)))} must be left out for {name}; it is for files"
+        )
+    if folder is not None and name in ("syn", "browsers"):
+        raise ParameterError(f"--data-dir must be left out for {name}; it reads no files")
     if name == "syn":
         return datasets.syn()
     if name == "adult":

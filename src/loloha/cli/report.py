@@ -52,16 +52,12 @@ def report(
         raise ParameterError(
             "--withdraw must be given alone, got a value or --consent; leave them out"
         )
-    if limit is not None and not (consent and campaign):
-        raise ParameterError(
-            "--limit must come with the user's consent, got it alone; add --consent and "
-            "--campaign URL"
-        )
-    if not wait and not (consent and campaign):
-        raise ParameterError(
-            "--no-wait must come with the user's consent, got it alone; add --consent and "
-            "--campaign URL"
-        )
+    for option, given in (("--limit", limit is not None), ("--no-wait", not wait)):
+        if given and not (consent and campaign):
+            raise ParameterError(
+                f"{option} must come with the user's consent, got it alone; add --consent and "
+                "--campaign URL"
+            )
     try:
         opened = Sender(state)
     except StateError as error:
@@ -71,7 +67,12 @@ def report(
         return
     with opened as sender:
         if withdraw:
-            _withdraw(sender, state, as_json=as_json)
+            if not sender.consent and not sender.loss:
+                raise StateError(
+                    f"consent must have been given, {str(state)!r} holds none, and nothing was "
+                    "deleted; check the path"
+                )
+            _tell_withdrawn(sender.withdraw(), as_json=as_json)
             return
         if sender.opted_out:
             console.say(OPTED_OUT)
@@ -126,15 +127,6 @@ def _why_not(delivery: Delivery, *, panels: bool) -> str:
     if not panels:
         return "the campaign was paused, and goes on now: report again"
     return "this user does not report in this round: nothing is sent for it"
-
-
-def _withdraw(sender: Sender, state: Path, *, as_json: bool) -> None:
-    if not sender.consent and not sender.loss:
-        raise StateError(
-            f"consent must have been given, {str(state)!r} holds none, and nothing was "
-            "deleted; check the path"
-        )
-    _tell_withdrawn(sender.withdraw(), as_json=as_json)
 
 
 def _tell_withdrawn(meaning: str, *, as_json: bool) -> None:

@@ -73,9 +73,7 @@ def series(
     table = replace(table, campaign=observations.campaign, more=table.more | more)
     table = table.with_numbers(numbers)
     if out is not None:
-        written = table_file.write(table.pieces(), out)
-        if not as_json:
-            console.show(f"Estimates: {out} ({checks.counted(written, 'row')})")
+        table_file.write(table.pieces(), out, told=not as_json)
     if as_json:
         console.show_json(table.to_frame().to_pylist())
     elif out is None:

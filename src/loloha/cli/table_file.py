@@ -11,6 +11,7 @@ from typing import Any
 
 from loloha import checks
 from loloha.address import Address, Location
+from loloha.cli import console
 from loloha.cli.results_folder import FULL, unwritable
 from loloha.errors import LolohaError, ParameterError
 
@@ -39,7 +40,7 @@ def check_new(out: Location, force: bool) -> None:
         raise LolohaError(f"--out must be new, got {str(out)!r}; replace it with --force")
 
 
-def write(tables: Iterable[Any], out: Location) -> int:
+def write(tables: Iterable[Any], out: Location, *, told: bool) -> int:
     """Write Arrow tables of one schema in the format of the file's suffix; the number of rows."""
     from loloha.server.frame import written
 
@@ -53,6 +54,8 @@ def write(tables: Iterable[Any], out: Location) -> int:
 
     with new_file(out) as draft, draft.open("wb") as file:
         file.writelines(written(counted(), out.suffix[1:]))
+    if told:
+        console.show(f"Estimates: {out} ({checks.counted(rows, 'row')})")
     return rows
 
 

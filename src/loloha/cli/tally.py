@@ -69,7 +69,11 @@ def tally(
             opened = ReportLog(log, agreed)
             contents = _scanned(opened, chosen, trust_log, skip_bad, last)
             source = _files(opened, sql, contents)
-        console.show(_statement(agreed, sql, source, guard=not trust_log))
+        from loloha.engines.sql import statement
+        from loloha.reportlog import rules
+
+        guard = not trust_log
+        console.show(statement(rules(agreed), sql, source, guard=guard, total=True) + ";")
         return
     if (log is None) == (result is None):
         raise ParameterError("LOG or --result must be given, got none or both; give one of them")
@@ -235,13 +239,6 @@ def _rows(
                 write(counts)
             listed.append(row_of(counts))
     return listed
-
-
-def _statement(agreed: Any, dialect: str, source: str, *, guard: bool) -> str:
-    from loloha.engines import sql
-    from loloha.reportlog import rules
-
-    return sql.statement(rules(agreed), dialect, source, guard=guard, total=True) + ";"
 
 
 def _files(log: ReportLog, dialect: str, contents: Contents) -> str:

@@ -15,7 +15,7 @@ from loloha.datasets.csv import PURPOSE
 from loloha.datasets.dataset import MISSING, DataError, extra, foreign
 from loloha.datasets.label_list import Domain
 
-Symbols = np.ndarray[Any, np.dtype[np.int32]]
+Indices = np.ndarray[Any, np.dtype[np.signedinteger[Any]]]
 _DECLARED = (b"_PL_ENUM_VALUES", b"_PL_ENUM_VALUES2")
 _TIMES = "times must be whole microseconds in the years 1 to 9999"
 _TEXT = "cells must be scalars, and text UTF-8"
@@ -25,9 +25,15 @@ _TEXT = "cells must be scalars, and text UTF-8"
 class Cells:
     """Cells of some columns, each by the number of its content among all contents seen."""
 
-    symbols: Symbols
+    symbols: Indices
     seen: list[Any]
     is_text: bool
+
+    def looked_up(self, places: Sequence[int], dtype: Any = np.int32) -> Indices:
+        """For each cell the place of its content; -1 for null."""
+        # The last entry serves the symbol -1.
+        indices: Indices = np.array([*places, MISSING], dtype=dtype)[self.symbols]
+        return indices
 
 
 def read_cells(columns: Sequence[Any], is_text: bool, fields: Sequence[Any] = ()) -> Cells:

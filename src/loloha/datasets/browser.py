@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
-from importlib.resources import files
 from itertools import groupby, pairwise
 
 import numpy as np
 
 from loloha.arrays import Floats, Ints
 from loloha.checks import integer
-from loloha.datasets.dataset import Dataset, generator, narrowest
+from loloha.datasets.dataset import Dataset, generator, narrowest, shipped
 
 MONTHS, PER_MONTH = 22, 8
 LONGEST = (MONTHS - 1) * PER_MONTH + 1
@@ -89,8 +87,7 @@ def browsers(
 
 def _shipped() -> tuple[list[tuple[str, str]], tuple[date, ...], Floats]:
     """Browser and version of each label, dates of the rounds, and shares [month, label]."""
-    text = (files(__package__) / "browser_shares.csv").read_text(encoding="utf-8")
-    header, *rows = csv.reader(line for line in text.splitlines() if not line.startswith("#"))
+    header, *rows = shipped("browser_shares.csv")
     firsts = [date.fromisoformat(f"{month}-01") for month in header[2:]]
     dates = tuple(
         first + timedelta(days=(after - first).days * step // PER_MONTH)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -175,6 +177,12 @@ def _distinct(name: str, labels: Sequence[Any], fewest: int = 2) -> tuple[Hashab
 def narrowest(k: int) -> np.dtype[np.signedinteger[Any]]:
     """The smallest signed type for -1..k-1 that every engine reads."""
     return np.dtype(np.int16 if k <= 1 << 15 else np.int32)
+
+
+def shipped(name: str) -> list[list[str]]:
+    """Rows of a CSV file of this package, its header first; lines that begin with # say more."""
+    text = (files(__package__) / name).read_text(encoding="utf-8")
+    return list(csv.reader(line for line in text.splitlines() if not line.startswith("#")))
 
 
 def generator(rng: int | np.random.SeedSequence | np.random.Generator) -> np.random.Generator:

@@ -14,7 +14,7 @@ from loloha.campaign.domain import Range
 from loloha.campaign.scalar import identity, is_missing
 from loloha.datasets.arrow_cells import Cells
 from loloha.datasets.dataset import MISSING, DataError
-from loloha.datasets.label import Indices, typed
+from loloha.datasets.label import typed
 from loloha.datasets.layout import Roles
 
 FEWEST_REPORTS = 10
@@ -43,8 +43,8 @@ class _Column(NamedTuple):
 
 def refuse_identifiers(
     cells: Cells, roles: Roles, outside: Any = None, agreed: Agreed | None = None
-) -> None:
-    """Refuse columns that would count as rounds, or as values, and hold ids."""
+) -> list[str]:
+    """Refuse columns that hold ids; those whose labels no other column holds, as of times."""
     columns, labels = _looks(cells, roles.values)
     suspects = [column for column in columns if _stands_out(column, columns, labels)]
     # Numbers of a range can all differ, in every round.
@@ -59,7 +59,11 @@ def refuse_identifiers(
         strange |= _plain_numbers(cells, columns) if is_range else set()
         suspects = [suspect for suspect in suspects if suspect.name in strange]
     if not suspects:
-        return
+        return [
+            column.name
+            for column in columns
+            if column.reports >= FEWEST_REPORTS and len(columns) > 1 and column.apart == 1
+        ]
     name = suspects[0].name
     differ = f"{suspects[0].distinct} of {suspects[0].reports} of its cells differ"
     if roles.round is not None:
@@ -82,18 +86,6 @@ def refuse_identifiers(
     )
 
 
-def odd_columns(values: Indices, names: Sequence[str]) -> list[str]:
-    """Columns whose labels no other column holds, as those of times, by int[rows, columns]."""
-    reports = [column[column != MISSING] for column in values.T]
-    distinct = [np.unique(column) for column in reports]
-    columns_of = np.bincount(np.concatenate(distinct))
-    return [
-        name
-        for name, column, labels in zip(names, reports, distinct, strict=True)
-        if len(column) >= FEWEST_REPORTS and len(distinct) > 1 and columns_of[labels].max() == 1
-    ]
-
-
 def _looks(cells: Cells, names: Sequence[str]) -> tuple[list[_Column], int]:
     """How each column looks, and the number of all labels."""
     numbers: dict[Any, int] = {}
@@ -101,9 +93,7 @@ def _looks(cells: Cells, names: Sequence[str]) -> tuple[list[_Column], int]:
         MISSING if is_missing(content) else numbers.setdefault(identity(content), len(numbers))
         for content in typed(cells)
     ]
-    # The last entry serves the symbol -1, null.
-    symbols = np.array([*table, MISSING], dtype=np.int64)[cells.symbols]
-    reports = [column[column != MISSING] for column in symbols.T]
+    reports = [column[column != MISSING] for column in cells.looked_up(table).T]
     distinct = [np.unique(column) for column in reports]
     columns_of = np.bincount(np.concatenate(distinct), minlength=1)
     return [

@@ -14,7 +14,7 @@ import numpy as np
 
 from loloha.campaign.domain import Domain as CampaignDomain
 from loloha.campaign.scalar import identity, is_missing, whole
-from loloha.datasets.arrow_cells import Cells
+from loloha.datasets.arrow_cells import Cells, Indices
 from loloha.datasets.dataset import MISSING, DataError, narrowest
 
 # Up to 18 digits: longer ones, and those with leading 0 or +, are codes and stay text.
@@ -43,8 +43,6 @@ INFINITE = re.compile(
 )
 """What programs write for a number that is not finite, or beyond the largest that they have."""
 OUTSIDE = -2
-
-Indices = np.ndarray[Any, np.dtype[np.signedinteger[Any]]]
 
 
 def gap_words(labels: Iterable[Hashable]) -> list[str]:
@@ -134,7 +132,8 @@ def encode(cells: Cells, labels: Sequence[Hashable], loose: bool) -> Indices:
         is_gap = cells.is_text and (has_numbers or has_integers) and content in GAPS
         return MISSING if position == OUTSIDE and is_gap else position
 
-    return _looked_up(cells, [place(content) for content in cells.seen], len(labels))
+    places = [place(content) for content in cells.seen]
+    return cells.looked_up(places, narrowest(len(labels)))
 
 
 def encode_for(cells: Cells, domain: CampaignDomain) -> Indices:
@@ -150,7 +149,8 @@ def encode_for(cells: Cells, domain: CampaignDomain) -> Indices:
             return OUTSIDE if domain.other is None else domain.k - 1
         return position
 
-    return _looked_up(cells, [place(content) for content in cells.seen], domain.k)
+    places = [place(content) for content in cells.seen]
+    return cells.looked_up(places, narrowest(domain.k))
 
 
 def parse(text: str) -> int | float | str:
@@ -231,13 +231,6 @@ def _numbers(cells: Cells) -> list[Any] | None:
             if any(len(symbols & here) > 1 for symbols in several):
                 return None
     return read
-
-
-def _looked_up(cells: Cells, places: list[int], k: int) -> Indices:
-    # The last entry serves the symbol -1, null.
-    lookup = np.array([*places, MISSING], dtype=narrowest(k))
-    indices: Indices = lookup[cells.symbols]
-    return indices
 
 
 def _loose_key(label: Any) -> Hashable:

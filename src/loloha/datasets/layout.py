@@ -13,9 +13,9 @@ import numpy as np
 
 from loloha.campaign.scalar import identity, is_missing
 from loloha.checks import counted
-from loloha.datasets.arrow_cells import Cells, Symbols, declared, read_cells, refuse_rounded
+from loloha.datasets.arrow_cells import Cells, Indices, declared, read_cells, refuse_rounded
 from loloha.datasets.dataset import MISSING, USER_NAMES, DataError
-from loloha.datasets.label import GAPS, Indices, encode, sort_labels, typed
+from loloha.datasets.label import GAPS, encode, sort_labels, typed
 from loloha.datasets.source import TableColumns
 from loloha.errors import ParameterError
 
@@ -128,7 +128,7 @@ def _long_roles(names: list[str], asked: dict[str, str | None]) -> Roles:
     return Roles(chosen[0], chosen[1], [chosen[2]])
 
 
-def number_users(column: Any, field: Any, is_text: bool, once: bool) -> tuple[Symbols, int]:
+def number_users(column: Any, field: Any, is_text: bool, once: bool) -> tuple[Indices, int]:
     """Number the users in order of appearance, and count them."""
     # Users are distinguished as values are: text without blanks around and with its accents
     # composed.
@@ -143,8 +143,7 @@ def number_users(column: Any, field: Any, is_text: bool, once: bool) -> tuple[Sy
         MISSING if gap else numbers.setdefault(identity(content), len(numbers))
         for content, gap in zip(cells.seen, is_gap, strict=True)
     ]
-    # The last entry serves the symbol -1, null.
-    users = np.array([*table, MISSING], dtype=np.int32)[cells.symbols[:, 0]]
+    users = cells.looked_up(table)[:, 0]
     anonymous = np.count_nonzero(users == MISSING)
     if anonymous:
         raise DataError(
@@ -161,7 +160,7 @@ def number_users(column: Any, field: Any, is_text: bool, once: bool) -> tuple[Sy
 
 
 def arrange(
-    users: Symbols, n: int, columns: TableColumns, name: str, reports: Indices
+    users: Indices, n: int, columns: TableColumns, name: str, reports: Indices
 ) -> tuple[list[Hashable], Indices]:
     """Sort the rounds, and lay out rows (user, round, report) as users x rounds."""
     column, field = columns.table[name], columns.table.schema.field(name)

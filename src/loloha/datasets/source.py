@@ -46,11 +46,6 @@ class TableColumns:
     categorical: frozenset[str]
     certain: bool
 
-    @property
-    def names(self) -> list[str]:
-        """Names of all columns."""
-        return list(self.table.column_names)
-
 
 def read_columns(source: Any) -> TableColumns:
     """All columns of a table."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
 
 from loloha.checks import integer
-from loloha.datasets.dataset import DataError, Dataset, generator, narrowest
+from loloha.datasets.dataset import DataError, Dataset, generator, narrowest, shipped
 
 SHA256 = {
     "adult.data": "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
@@ -59,7 +58,9 @@ def adult(
     tau = integer("tau", tau, 1, LONGEST, "give the number of rounds")
     random = generator(rng)
     if path is None:
-        histogram, source, origin = _shipped(), "histogram", "the shipped histogram of UCI Adult"
+        rows = shipped("adult_hours.csv")[1:]
+        histogram = Counter({int(hours): int(persons) for hours, persons in rows})
+        source, origin = "histogram", "the shipped histogram of UCI Adult"
     else:
         present = _locate(Path(path))
         histogram, source, origin = _read(present), "real", _describe(present)
@@ -75,15 +76,6 @@ def adult(
         f"permutation of the column (n = {column.size}, k = {len(labels)}, tau = {tau})."
     )
     return Dataset(np.ascontiguousarray(rounds.T), labels, "Adult", source, provenance)
-
-
-def _shipped() -> Counter[int]:
-    """Return persons by hours, as packaged."""
-    text = (files(__package__) / "adult_hours.csv").read_text(encoding="utf-8")
-    rows = [line for line in text.splitlines() if not line.startswith("#")][1:]
-    return Counter(
-        {int(hours): int(persons) for hours, persons in (row.split(",") for row in rows)}
-    )
 
 
 def _locate(path: Path) -> list[Path]:

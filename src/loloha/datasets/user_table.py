@@ -13,12 +13,11 @@ import numpy as np
 from loloha.campaign.domain import Domain as Agreed
 from loloha.campaign.scalar import alike
 from loloha.checks import choice, counted
-from loloha.datasets.arrow_cells import Cells, declared, read_cells
+from loloha.datasets.arrow_cells import Cells, Indices, declared, read_cells
 from loloha.datasets.dataset import MISSING, DataError, Dataset, PrivacyWarning
-from loloha.datasets.identifier import odd_columns, refuse_identifiers
+from loloha.datasets.identifier import refuse_identifiers
 from loloha.datasets.label import (
     OUTSIDE,
-    Indices,
     encode,
     encode_for,
     gap_words,
@@ -125,7 +124,7 @@ def table(
     given = domain if domain is None or isinstance(domain, Agreed) else read_domain(domain)
     columns = read_columns(source)
     arrow, is_text = columns.table, columns.is_text
-    roles = choose_roles(columns.names, columns.index, layout, user, round, value)
+    roles = choose_roles(arrow.column_names, columns.index, layout, user, round, value)
     if roles.user is not None:
         who, field = arrow[roles.user], arrow.schema.field(roles.user)
         users, n = number_users(who, field, is_text, once=roles.round is None)
@@ -141,13 +140,11 @@ def table(
         given, is_public = listed, listed.is_certain
     cells = read_cells(value_columns, is_text, fields)
     refuse = partial(refuse_identifiers, cells, roles)
-    if not is_public:
-        refuse()
+    odd = [] if is_public else refuse()
     labels, values = _index(cells, given, on_unknown, refuse)
     if not is_public and given is not None:
         # Categories may come from the data, unless some do not occur.
         is_public = len(np.unique(values[values != MISSING])) < len(labels)
-    odd = [] if is_public else odd_columns(values, roles.values)
     rounds: Sequence[Hashable] = round_names(roles.values)
     if roles.round is not None:
         rounds, values = arrange(users, n, columns, roles.round, values[:, 0])
@@ -194,7 +191,7 @@ def _index(
     cells: Cells,
     given: Domain | Agreed | None,
     on_unknown: str,
-    refuse: Callable[..., None],
+    refuse: Callable[..., object],
 ) -> tuple[Sequence[Hashable], Indices]:
     """Labels, and the index of each cell among them; ids are refused, others may be outside."""
     if isinstance(given, Agreed):
