@@ -166,8 +166,8 @@ LOADERS = [
     Mutant(
         "a column of times that no other has is a round like others",
         "datasets/identifier.py",
-        "columns_of[labels].max() == 1",
-        "columns_of[labels].max() == 0",
+        "column.reports >= FEWEST_REPORTS and len(columns) > 1 and column.apart == 1",
+        "column.reports >= FEWEST_REPORTS and len(columns) > 1 and column.apart == 2",
         "datasets/test_datasets_table.py -k times_that",
     ),
     Mutant(

@@ -191,7 +191,7 @@ def test_bad_input_is_refused() -> None:
     with pytest.raises(ParameterError, match="values must be integers"):
         simulate(protocol, [[0.5]], rng=1)
     for rng in ("1", 1.0, -1, True):
-        with pytest.raises(ParameterError, match="rng must be an int >= 0"):
+        with pytest.raises(ParameterError, match="rng must be an integer seed >= 0"):
             simulate(protocol, [[1]], rng=rng)  # type: ignore[arg-type]
 
 

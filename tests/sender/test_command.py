@@ -76,9 +76,11 @@ def test_from_campaign_to_counted_reports_on_the_command_line(
     assert load.returncode == 0, load.stderr
     assert json.loads(load.stdout)["accepted"] == 60
 
-    of_file = "fleet", str(table), "--campaign", str(file)
+    of_file = "load-test", str(table), "--campaign", str(file)
     assert run(*of_file).returncode == 2
-    assert run("fleet", str(table), "--campaign", where, "--collector", "http://x").returncode == 2
+    assert (
+        run("load-test", str(table), "--campaign", where, "--collector", "http://x").returncode == 2
+    )
     base = where.partition("/v1/")[0]
     fleet = run(*of_file, "--collector", base, "--json")
     assert json.loads(fleet.stdout)["accepted"] == 60

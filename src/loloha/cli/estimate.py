@@ -89,7 +89,7 @@ def estimate(
     ]
     pieces = (piece for table in tables for piece in table.pieces())
     if out is not None:
-        table_file.write(pieces, out, told=not as_json)
+        table_file.write(pieces, out, announce=not as_json)
     if as_json:
         console.show_json([row for table in tables for row in table.to_frame().to_pylist()])
     elif out is None:

@@ -35,7 +35,7 @@ def export(
         tables = tables_of(address, first, level)
     suppressed = sum(numbers is None for table in tables for numbers in table.estimate)
     pieces = (piece for table in tables for piece in table.pieces())
-    rows = table_file.write(pieces, out, told=not as_json)
+    rows = table_file.write(pieces, out, announce=not as_json)
     if as_json:
         console.show_json({"out": str(out), "rows": rows, "suppressed_rounds": suppressed})
     if suppressed:

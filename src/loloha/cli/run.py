@@ -51,19 +51,16 @@ def run(
         trial = run_and_save(
             dataset, rules, draft, seed=seed, top=top, level=level, every=every, scale=scale
         )
+    files = [name for name in FILES if (out / name).exists()]
     if as_json:
-        console.show_json({**trial.metrics(), "files": [str(out / name) for name in _written(out)]})
+        console.show_json({**trial.metrics(), "files": [str(out / name) for name in files]})
     else:
         show_summary(trial)
         if trial.numbers is None:
             show_top(trial, top)
         else:
             show_numbers(trial)
-        console.show(f"\nResults: {out}/ ({', '.join(_written(out))})")
-
-
-def _written(out: Path) -> list[str]:
-    return [name for name in FILES if (out / name).exists()]
+        console.show(f"\nResults: {out}/ ({', '.join(files)})")
 
 
 def run_and_save(

@@ -73,7 +73,7 @@ def series(
     table = replace(table, campaign=observations.campaign, more=table.more | more)
     table = table.with_numbers(numbers)
     if out is not None:
-        table_file.write(table.pieces(), out, told=not as_json)
+        table_file.write(table.pieces(), out, announce=not as_json)
     if as_json:
         console.show_json(table.to_frame().to_pylist())
     elif out is None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from loloha.population.trial import Trial
 
 FEW = 8
+NAMES = {"mse": "MSE", "coverage": "coverage"}
 STEPS = "in steps 0..k-1 of the domain, whose labels are no integers in equal steps"
 UNITS = "in steps 0..k-1 of the domain; --campaign FILE has its units"
 
@@ -20,6 +21,7 @@ UNITS = "in steps 0..k-1 of the domain; --campaign FILE has its units"
 def show_summary(trial: Trial) -> None:
     """Print the run, its errors beside the expected ones, and the budget spent."""
     data, measured = trial.dataset, trial.evaluation.to_dict()
+    level, means = f"{100 * trial.level:.4g} %", f"of the mean of {trial.result.every} rounds"
     console.show(console.visible(data.provenance))
     console.show(repr(trial.protocol))
     errors = (
@@ -38,8 +40,8 @@ def show_summary(trial: Trial) -> None:
         [
             *errors,
             *_of_numbers(trial),
-            ("coverage", trial.coverage, f"share of {_level(trial)} intervals that hold the truth"),
-            *_windows(trial),
+            ("coverage", trial.coverage, f"share of {level} intervals that hold the truth"),
+            *((f"{NAMES[name]}, window", number, means) for name, number in trial.windows.items()),
             *_spent(trial),
             ("reports", float(trial.result.n.mean()), f"a round, of {data.n} users"),
         ],
@@ -70,7 +72,7 @@ def show_top(trial: Trial, top: int) -> None:
         for column in series.top(top)
     ]
     console.show_table(
-        ("value", "truth", "estimate", f"{_level(trial)} interval from", "to"),
+        ("value", "truth", "estimate", f"{100 * trial.level:.4g} % interval from", "to"),
         shown,
         title=f"Top values over all rounds, in round {console.visible(str(series.rounds[row]))}, "
         "picked by the truth: each interval is that of one value",
@@ -97,21 +99,8 @@ def _of_numbers(trial: Trial) -> list[tuple[str, float, str]]:
         covered = float(((low <= truth) & (truth <= high))[known].mean())
         title = name.replace("_", " ")
         rows.append((f"{title}, error", error, f"root mean square, {unit_of(trial.scale)}"))
-        rows.append(("  coverage", covered, f"share of its {_level(trial)} intervals"))
+        rows.append(("  coverage", covered, f"share of its {100 * trial.level:.4g} % intervals"))
     return rows
-
-
-def _level(trial: Trial) -> str:
-    return f"{100 * trial.level:.4g} %"
-
-
-def _windows(trial: Trial) -> list[tuple[str, float, str]]:
-    """Error and coverage of means of windows, with panels."""
-    meaning = {"mse": "MSE", "coverage": "coverage"}
-    return [
-        (f"{meaning[name]}, window", number, f"of the mean of {trial.result.every} rounds")
-        for name, number in trial.windows.items()
-    ]
 
 
 def _spent(trial: Trial) -> list[tuple[str, float, str]]:

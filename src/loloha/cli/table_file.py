@@ -40,7 +40,7 @@ def check_new(out: Location, force: bool) -> None:
         raise LolohaError(f"--out must be new, got {str(out)!r}; replace it with --force")
 
 
-def write(tables: Iterable[Any], out: Location, *, told: bool) -> int:
+def write(tables: Iterable[Any], out: Location, *, announce: bool = False) -> int:
     """Write Arrow tables of one schema in the format of the file's suffix; the number of rows."""
     from loloha.server.frame import written
 
@@ -54,7 +54,7 @@ def write(tables: Iterable[Any], out: Location, *, told: bool) -> int:
 
     with new_file(out) as draft, draft.open("wb") as file:
         file.writelines(written(counted(), out.suffix[1:]))
-    if told:
+    if announce:
         console.show(f"Estimates: {out} ({checks.counted(rows, 'row')})")
     return rows
 

@@ -185,15 +185,25 @@ def shipped(name: str) -> list[list[str]]:
     return list(csv.reader(line for line in text.splitlines() if not line.startswith("#")))
 
 
-def generator(rng: int | np.random.SeedSequence | np.random.Generator) -> np.random.Generator:
-    """The generator that ``rng`` asks for; a seed is required, so that a run can be repeated."""
-    seed = not isinstance(rng, bool) and isinstance(rng, (int, np.integer)) and rng >= 0
-    if seed or isinstance(rng, (np.random.SeedSequence, np.random.Generator)):
-        return np.random.default_rng(rng)
+Seed = int | np.random.SeedSequence | np.random.Generator
+"""What a random draw is repeated by."""
+
+
+def entropy(rng: Seed) -> np.random.SeedSequence | np.random.Generator:
+    """Where ``rng`` says that numbers come from; a seed is required, to have them again."""
+    if isinstance(rng, int | np.integer) and not isinstance(rng, bool) and rng >= 0:
+        return np.random.SeedSequence(int(rng))
+    if isinstance(rng, np.random.SeedSequence | np.random.Generator):
+        return rng
     raise ParameterError(
-        "rng must be an integer seed >= 0, a numpy SeedSequence or a numpy Generator, "
-        f"got {rng!r}; pass rng=0"
+        "rng must be an integer seed >= 0, a numpy SeedSequence or a numpy Generator, got one of "
+        f"type {type(rng).__name__}; pass rng=0"
     )
+
+
+def generator(rng: Seed) -> np.random.Generator:
+    """NumPy's usual generator."""
+    return np.random.default_rng(entropy(rng))
 
 
 def extra(module: str, purpose: str) -> Any:

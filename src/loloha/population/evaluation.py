@@ -102,19 +102,15 @@ def bin_labels(protocol: Protocol, labels: Sequence[Any]) -> list[Any]:
 
 def _round(
     protocol: Protocol, estimate: Floats, truth: Floats, n: int, every: int
-) -> tuple[float, float, float, float, float]:
+) -> tuple[float, ...]:
     known = ~np.isnan(estimate)
     if not known.any():
         return (math.nan,) * 5
     eligible = harmonic_eligible(protocol, n)
     clipped, uniform = _plain_answers(protocol, np.where(known, estimate, 0.0))
-    return (
-        _mean_square(estimate - truth),
-        _mean_square(clipped - truth),
-        _mean_square(uniform - truth),
-        variance(protocol, n),
-        float(np.mean(variance(protocol, n * every, np.clip(truth, 0.0, 1.0), eligible=eligible))),
-    )
+    squares = [float(np.nanmean((answer - truth) ** 2)) for answer in (estimate, clipped, uniform)]
+    expected = variance(protocol, n * every, np.clip(truth, 0.0, 1.0), eligible=eligible)
+    return (*squares, variance(protocol, n), float(np.mean(expected)))
 
 
 def _plain_answers(protocol: Protocol, estimate: Floats) -> tuple[Floats, Any]:
@@ -123,7 +119,3 @@ def _plain_answers(protocol: Protocol, estimate: Floats) -> tuple[Floats, Any]:
         return clip_and_renormalise(estimate), 1 / protocol.bins
     even = np.full(protocol.k, 1 / protocol.k)
     return np.clip(estimate, 0, 1), protocol.encoding.frequencies(even)
-
-
-def _mean_square(errors: Floats) -> float:
-    return float(np.nanmean(errors**2))

@@ -11,9 +11,9 @@ from loloha import checks
 from loloha.arrays import Array, Floats, Ints
 from loloha.campaign.schedule import RAREST
 from loloha.datasets import Dataset
+from loloha.datasets.dataset import Seed
 from loloha.errors import ParameterError
 from loloha.population.samplers import Draws, History, sample, sample_reports
-from loloha.population.samplers.draws import Seed
 from loloha.population.simulation import Simulation
 from loloha.protocols import Protocol
 from loloha.protocols.base import speakable

@@ -256,11 +256,7 @@ class EstimatedSeries(Numeric):
         )
 
     def to_frame(
-        self,
-        level: float | None = None,
-        *,
-        scale: Scale | None = None,
-        backend: str | None = None,
+        self, level: float | None = None, *, scale: Scale | None = None, backend: str | None = None
     ) -> Any:
         """A row for each round and value: `EstimateTable.to_frame` of `table`, with `summaries`."""
         return self.table(level).with_numbers(self.summaries(level, scale)).to_frame(backend)

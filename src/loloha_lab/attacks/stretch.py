@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from loloha.arrays import Array
+from loloha.datasets.dataset import Seed
 from loloha.encodings import (
     Hashed,
     HiddenThreshold,
@@ -19,7 +20,6 @@ from loloha.encodings import (
     for_encoding,
 )
 from loloha.population.samplers import Draws, History, sample_reports
-from loloha.population.samplers.draws import Seed
 from loloha.protocols import Protocol
 
 MEMOISED, FRESH = (

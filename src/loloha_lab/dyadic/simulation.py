@@ -12,9 +12,10 @@ from loloha import _moved
 from loloha.arrays import Array, Ints
 from loloha.counting.decode import linear_support
 from loloha.datasets import Dataset
+from loloha.datasets.dataset import Seed
 from loloha.errors import ParameterError
 from loloha.population.samplers import Draws, History
-from loloha.population.samplers.draws import Seed, unpack
+from loloha.population.samplers.draws import unpack
 from loloha.rng import SCALE
 from loloha_lab.dyadic.protocol import DyadicLH, Lies, ways
 from loloha_lab.dyadic.tally import DyadicEstimate, DyadicTally

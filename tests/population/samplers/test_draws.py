@@ -238,7 +238,9 @@ def test_users_sample_independently() -> None:
 
 def test_the_source_is_named() -> None:
     for rng in (None, True, -1, 1.5, "7", np.random.RandomState(1)):
-        with pytest.raises(ParameterError, match="rng must be an int >= 0, a numpy SeedSequence"):
+        with pytest.raises(
+            ParameterError, match="rng must be an integer seed >= 0, a numpy SeedSequence"
+        ):
             Draws(rng)  # type: ignore[arg-type]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from loloha.arrays import Array, Bools, Ints, Words
 from loloha.channels import SymbolChannel, TableChannel
 from loloha.counting.compiled import compiled
-from loloha.errors import ParameterError
+from loloha.datasets.dataset import Seed, entropy
 from loloha.hashing import HashFamily
 from loloha.rng import SCALE
 
@@ -20,15 +20,15 @@ LEVELS = 10
 _REST_BITS = SCALE.bit_length() - 1 - LEVELS
 _ALL, _HALF = np.uint64((1 << 64) - 1), np.uint64((1 << 32) - 1)
 
-Seed = int | np.random.SeedSequence | np.random.Generator
-"""A simulation's seed."""
-
 
 class Draws:
     """Random arrays for a simulation. The samplers draw through these methods only."""
 
     def __init__(self, rng: Seed) -> None:
-        self._rng = _generator(rng)
+        source = entropy(rng)
+        if isinstance(source, np.random.SeedSequence):
+            source = np.random.Generator(np.random.SFC64(source))
+        self._rng = source
         state = self._rng.integers(1 << 64, size=(4, LANES), dtype=np.uint64)
         # SFC64 starts its counter at 1 and runs 12 times before its first number.
         state[3] = 1
@@ -157,20 +157,6 @@ class Draws:
         """A seed for one simulated device, 128 bits."""
         high, low = (int(part) for part in self._rng.integers(1 << 64, size=2, dtype=np.uint64))
         return high << 64 | low
-
-
-def _generator(rng: Seed) -> np.random.Generator:
-    """The generator that ``rng`` is, or seeds."""
-    if isinstance(rng, np.random.Generator):
-        return rng
-    if isinstance(rng, int | np.integer) and not isinstance(rng, bool) and rng >= 0:
-        rng = np.random.SeedSequence(int(rng))
-    if not isinstance(rng, np.random.SeedSequence):
-        raise ParameterError(
-            "rng must be an int >= 0, a numpy SeedSequence or a numpy Generator, "
-            f"got {type(rng).__name__}; name the seed of the simulation"
-        )
-    return np.random.Generator(np.random.SFC64(rng))
 
 
 def unpack(words: Words, count: int) -> Bools:
