@@ -27,7 +27,6 @@ from loloha.collector import rate as rate_module
 from loloha.collector import stored_campaign
 from loloha.collector.admission import BYTES_A_REQUEST, host_name
 from loloha.collector.body import Admitted, Bodies
-from loloha.collector.deadline import Deadlines
 from loloha.collector.problem import Problem
 from loloha.collector.rate import RateLimit, group_of
 from loloha.collector.settings import Settings
@@ -298,7 +297,7 @@ def read(bodies: Bodies, request: Sends, largest: int = 10_000_000) -> bytes | i
 
 
 def test_a_body_that_drips_is_cut_off() -> None:
-    bodies = Bodies(10_000_000, Deadlines())
+    bodies = Bodies(10_000_000)
     assert read(bodies, Sends((0, b"a" * 10), (5, b"b"))) == b"a" * 10 + b"b"
     assert read(bodies, Sends(*[(1, b"x")] * 20)) == 408
     # It may last as long as enough of it comes.
@@ -308,7 +307,7 @@ def test_a_body_that_drips_is_cut_off() -> None:
 
 def test_bodies_of_all_requests_share_one_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("loloha.collector.body.SMALL_BYTES", 10)
-    bodies = Bodies(100, Deadlines())
+    bodies = Bodies(100)
 
     async def run() -> None:
         with held(first := Sends((0, b"x" * 70))):

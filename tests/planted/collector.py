@@ -4,13 +4,6 @@ from planted.mutant import Mutant
 
 COLLECTOR = [
     Mutant(
-        "whoever else cancels is taken for a deadline",
-        "collector/deadline.py",
-        "self._has_passed and self._task.uncancel() <= self._cancelled",
-        "self._has_passed",
-        "collector/test_deadline.py -k whoever_else",
-    ),
-    Mutant(
         "as many other reports of a log replace what a round shows",
         "collector/store/log_counts.py",
         "is_over and n > published and n >= terms.minimum_cohort",

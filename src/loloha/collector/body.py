@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import zlib
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import Receive, Scope
 
-    from loloha.collector.deadline import Deadlines
     from loloha.collector.store.admin_session import AdminSession
     from loloha.collector.stored_campaign import StoredCampaign
 
@@ -109,8 +109,7 @@ class Admitted:
 class Bodies:
     """Reads bodies, with a bound on the bytes of all requests together."""
 
-    def __init__(self, most: int, deadlines: Deadlines) -> None:
-        self._deadlines = deadlines
+    def __init__(self, most: int) -> None:
         self._shares = Shares(most, "uploads must fit into memory, others fill it; come back")
 
     async def read(self, admitted: Admitted, receive: Receive, largest: int) -> None:
@@ -126,15 +125,15 @@ class Bodies:
         parts: list[bytes] = []
         size, more = 0, True
         try:
-            with self._deadlines.within(BODY_SECONDS) as deadline:
-                first = deadline.when
+            first = asyncio.get_running_loop().time() + BODY_SECONDS
+            async with asyncio.timeout_at(first) as deadline:
                 while more:
                     part, more = await _next(receive)
                     size += len(part)
                     self._hold(admitted, size, largest)
                     parts.append(part)
                     if more:
-                        deadline.when = first + size / BYTES_A_SECOND
+                        deadline.reschedule(first + size / BYTES_A_SECOND)
         except TimeoutError:
             raise Problem(
                 408,

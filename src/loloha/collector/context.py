@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from loloha.collector.body import Bodies
-from loloha.collector.deadline import Deadlines
 from loloha.collector.life import Life
 from loloha.collector.metric import Metrics
 from loloha.collector.open_appender import OpenAppender
@@ -74,8 +73,7 @@ class Context:
         self._workers |= {
             name: WorkersApart(name, *size, settings.store) for name, size in _WORKERS_APART.items()
         }
-        self.deadlines = Deadlines()
-        self.bodies = Bodies(settings.largest_held, self.deadlines)
+        self.bodies = Bodies(settings.largest_held)
         self.answers = Shares(settings.largest_held, "too many answers wait to be read; come back")
         self.once = Once()
         self.prepared = Prepared(MOST_PREPARED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import TYPE_CHECKING
 
@@ -108,8 +109,8 @@ async def counted(
     whose = named(reporter)
     await context.require_open(upload.stored, whose, upload.size)
     try:
-        outcome = context.running.committer.commit(upload, address)
-        receipt = await context.deadlines.result(outcome, SECONDS_TO_COMMIT)
+        async with asyncio.timeout(SECONDS_TO_COMMIT):
+            receipt = await context.running.committer.commit(upload, address)
     except TimeoutError:
         raise unavailable("store did not commit in time; send it again later") from None
     except StoreError as error:
