@@ -23,7 +23,7 @@ from loloha.collector.store import Store
 from loloha.collector.store.admin_key import AdminKey, AdminKeys
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.timekeeper import Timekeeper
-from loloha.collector.workers import Workers, WorkersApart
+from loloha.collector.workers import WorkerApart, Workers
 from loloha.errors import StoreError
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ Result = TypeVar("Result")
 # Threads, and pieces of work that may run and wait. The committer has a thread of its own; there
 # are fewer readers than connections to the store.
 _WORKERS = {"reading": (3, 300), "checking": (1, 100)}
-# Processes, so that heavy work delays neither answers nor commits.
-_WORKERS_APART = {"computing": (1, 64), "decoding": (1, 64)}
+# A process each, so that heavy work delays neither answers nor commits.
+_WORKERS_APART = {"computing": 64, "decoding": 64}
 NUMBERS_A_REQUEST = 1 << 12
 """Numbers of an answer that count as one more request."""
 FEW_NUMBERS = 1 << 13
@@ -71,7 +71,7 @@ class Context:
         self.logins = RateLimit(LOGINS)
         self._workers = {name: Workers(name, *size) for name, size in _WORKERS.items()}
         self._workers |= {
-            name: WorkersApart(name, *size, settings.store) for name, size in _WORKERS_APART.items()
+            name: WorkerApart(name, most, settings.store) for name, most in _WORKERS_APART.items()
         }
         self.bodies = Bodies(settings.largest_held)
         self.answers = Shares(settings.largest_held, "too many answers wait to be read; come back")
@@ -155,7 +155,7 @@ class Context:
 
     async def known(self, fingerprint: str) -> StoredCampaign:
         """The campaign of a fingerprint."""
-        stored = self.cache.remembered(fingerprint)
+        stored = self.cache.campaigns.get(fingerprint)
         if stored is not None:
             return stored
         if not await self._exists(fingerprint):

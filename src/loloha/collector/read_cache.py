@@ -22,23 +22,19 @@ class ReadCache:
 
     def __init__(self, store: Callable[[], Store]) -> None:
         self._store = store
-        self._known: dict[str, StoredCampaign] = {}
+        self.campaigns: dict[str, StoredCampaign] = {}
         self.estimates = EstimateCache(store)
         self.smoothed = SmoothedCache()
 
-    def remembered(self, fingerprint: str) -> StoredCampaign | None:
-        """The campaign of a fingerprint, None where it was not read yet."""
-        return self._known.get(fingerprint)
-
     def known(self, fingerprint: str) -> StoredCampaign:
         """The campaign of a fingerprint."""
-        stored = self._known.get(fingerprint)
+        stored = self.campaigns.get(fingerprint)
         if stored is None:
             if _FINGERPRINT.fullmatch(fingerprint):
                 stored = self._store().campaign(fingerprint)
             if stored is None:
                 raise unknown_campaign()
-            stored = self._known.setdefault(fingerprint, stored)
+            stored = self.campaigns.setdefault(fingerprint, stored)
         return stored
 
 

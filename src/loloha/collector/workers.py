@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -40,30 +39,20 @@ class Workers:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-class WorkersApart(Workers):
-    """The same, each thread with a process of its own that works for it."""
+class WorkerApart(Workers):
+    """One thread with a process that works for it."""
 
-    def __init__(self, name: str, threads: int, most: int, url: str) -> None:
-        super().__init__(name, threads, most)
-        self._url = url
-        self._mine = threading.local()
-        self._all: list[Process] = []
+    def __init__(self, name: str, most: int, url: str) -> None:
+        super().__init__(name, 1, most)
+        self._process = Process(url)
 
     async def run(
         self, work: Callable[..., Result], *arguments: Any, address: str | None = None
     ) -> Result:
         """Do it in a process: a function of a module, which gets a cache and the arguments."""
-        return await super().run(self._call, work, *arguments, address=address)
-
-    def _call(self, work: Callable[..., Result], *arguments: Any) -> Result:
-        if not hasattr(self._mine, "process"):
-            self._mine.process = Process(self._url)
-            self._all.append(self._mine.process)
-        process: Process = self._mine.process
-        return process.call(work, *arguments)
+        return await super().run(self._process.call, work, *arguments, address=address)
 
     def close(self) -> None:
-        """End the processes, and the threads."""
+        """End the process, and the thread."""
         super().close()
-        for process in self._all:
-            process.end()
+        self._process.end()
