@@ -79,12 +79,12 @@ def test_uploads_that_arrive_together_share_a_commit(sqlite_url: str) -> None:
         submit(committer, Submission.of(entry, batch(one, sent * 3)))
     slow.go.set()
     committer.stop()
-    assert slow.commits == [1, 2]
+    assert slow.commits == [1, 1]
     assert first.result() == UploadOutcome.of([0])
-    # The large upload was written first: of what both hold, one is accepted.
-    codes = [-1, 0, 0, 0, 0, 0, -1, -1]
+    # The small uploads come first: of what both hold, one is accepted.
+    codes = [-1, 0, 0, 0, 0, 0, 0, 0]
     assert [future.result() for future in more] == [UploadOutcome.of([code]) for code in codes]
-    assert large.result() == UploadOutcome.of([0] * 6)
+    assert large.result() == UploadOutcome.of([-1, -1, 0, 0, 0, 0])
     assert store.rounds(entry)[0].n == 12
     with pytest.raises(StoreError):
         submit(committer, SmallUpload(entry, [], bytearray()))
@@ -152,11 +152,11 @@ def test_what_one_upload_breaks_fails_no_other_of_its_commit(
     store, one = Store(sqlite_url), campaign()
     entry, _ = store.create(one, Terms(late_seconds=HOUR), token=None, now=START)
     sent = messages(one, clients(one, 5), 0)
-    slow = Slow(store)
+    slow, wrong = Slow(store), Submission.of(entry, batch(one, sent[1:3]))
     honest = slow.record
 
     def record(submissions: Any, now: float) -> Any:
-        if any(each.size == 2 for each in submissions):
+        if any(wrong.batch.reporters[0] in each.batch.reporters for each in submissions):
             with translated():
                 # As the driver of a database says it, or a fault of ours.
                 raise fault("", (), Exception()) if fault else RuntimeError
@@ -167,7 +167,7 @@ def test_what_one_upload_breaks_fails_no_other_of_its_commit(
     committer.start()
     first = submit(committer, Submission.of(entry, batch(one, sent[:1])))
     assert slow.busy.wait(300)
-    bad = submit(committer, Submission.of(entry, batch(one, sent[1:3])))
+    bad = submit(committer, wrong)
     others = [submit(committer, Submission.of(entry, batch(one, [each]))) for each in sent[3:]]
     slow.go.set()
     with pytest.raises(StoreError if fault else RuntimeError):
@@ -257,7 +257,7 @@ def test_gathering_keeps_every_upload_in_its_place(sqlite_url: str) -> None:
         few(0, b"[]", sent[0][3], sent[1][3]),
     ]
     submissions, places = gather(uploads)
-    assert [each.size for each in submissions] == [3, 5, 1]
+    assert [each.size for each in submissions] == [8, 1]
     codes = [each.batch.codes for each in submissions]
     found = [UploadOutcome.of(codes[which][part].tolist()) for which, part in places]
     malformed, foreign = 1, 3

@@ -33,7 +33,7 @@ from loloha.collector.store.counts import (
 )
 from loloha.collector.store.database import Database
 from loloha.collector.stored_campaign import StoredCampaign
-from loloha.collector.submission import Submission, UploadOutcome
+from loloha.collector.submission import Submission, UploadOutcome, gather
 from loloha.collector.terms import Terms
 from loloha.errors import ParameterError, StoreError
 from loloha.protocols import REGISTRY
@@ -78,9 +78,13 @@ def test_duplicates_within_one_upload_and_across_uploads_of_one_commit(store: St
     sent = messages(entry.campaign, some, 0)
     uploads = [sent[:4] + sent[:2], sent[2:]]
     together = [Submission.of(entry, batch(entry.campaign, one)) for one in uploads]
-    first, second = (UploadOutcome.of(codes.tolist()) for codes in store.record(together, NOW))
+    (submission,), places = gather(together)
+    (codes,) = store.record([submission], NOW)
+    first, second = (UploadOutcome.of(codes[place].tolist()) for _, place in places)
     assert counted(first) == (4, 2, [])
     assert counted(second) == (2, 2, [])
+    with pytest.raises(ValueError, match="a campaign each"):
+        store.record(together, NOW)
     assert store.tally(entry, 0) == expected(entry.campaign, some, 0)
 
 
@@ -196,7 +200,9 @@ def test_two_campaigns_never_touch_each_other(store: Store) -> None:
         Submission.of(entry, batch(entry.campaign, messages(entry.campaign, some, 0)))
         for entry, some in ((one, first), (two, second), (one, first))
     ]
-    receipts = [UploadOutcome.of(codes.tolist()) for codes in store.record(together, NOW)]
+    submissions, places = gather(together)
+    codes = store.record(submissions, NOW)
+    receipts = [UploadOutcome.of(codes[which][place].tolist()) for which, place in places]
     assert [counted(each) for each in receipts] == [(8, 0, []), (5, 0, []), (0, 8, [])]
     assert store.tally(one, 0) == expected(one.campaign, first, 0)
     assert store.tally(two, 0) == expected(two.campaign, second, 0)

@@ -266,7 +266,7 @@ class Committer:
             self._note_success()
             for submission, some in zip(submissions, codes, strict=True):
                 fingerprint = submission.stored.campaign.fingerprint
-                self._metrics.count(fingerprint, count_codes([some]))
+                self._metrics.count(fingerprint, count_codes(some))
             self._note(taken, [codes[which][part] for which, part in places])
         except Exception as error:  # noqa: BLE001 - a fault of ours must not end the thread
             is_outage = isinstance(error, StoreError) and not isinstance(error, UnfitError)

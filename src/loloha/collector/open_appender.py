@@ -17,7 +17,6 @@ from loloha.collector.report_archive import ReportArchive
 from loloha.collector.settings import Settings
 from loloha.collector.store import Store
 from loloha.collector.store.overview import Overview
-from loloha.collector.store.record import UploadColumns, by_campaign, fates_by_time, note_fates
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import Submission
 from loloha.collector.timekeeper import Timekeeper
@@ -55,16 +54,14 @@ class Appender:
         """Append the reports of open rounds, a segment a round; as `Store.record`."""
         # Each segment appears whole or not at all, and all are durable when this returns. Where it
         # fails some may be there: sending the same again is safe.
-        codes = [submission.batch.codes.copy() for submission in submissions]
-        segments = []
-        for mine, here in by_campaign(submissions, codes):
-            stored = mine[0].stored
-            rounds, fates = fates_by_time(mine, *self._life(stored).open_rounds(stored, now))
-            columns = UploadColumns.of(mine)
-            for round, rows in by_round(rounds, np.flatnonzero(fates == 0)):
-                few = columns.take(rows)
+        codes, segments = [], []
+        for submission in submissions:
+            stored = submission.stored
+            fates = submission.fates(*self._life(stored).open_rounds(stored, now))
+            for round, rows in by_round(submission.batch.rounds, np.flatnonzero(fates == 0)):
+                few = submission.take(rows).batch
                 segments.append((stored.campaign, round, few.reporters, few.keys, few.ys))
-            note_fates(mine, here, fates)
+            codes.append(submission.codes(fates))
         try:
             list(self._pool.map(lambda segment: self._log.append(*segment), segments))
         except OSError as error:

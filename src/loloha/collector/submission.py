@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from loloha.collector.stored_campaign import StoredCampaign
 from loloha.wire import Refusal
 from loloha.wire.batch import Batch
 from loloha.wire.refusal import REASONS
+
+if TYPE_CHECKING:
+    from loloha.arrays import Ints
 
 DUPLICATE = -1
 """In an array of codes: the report was counted before. 0 is accepted, above are refusals."""
@@ -46,6 +49,34 @@ class Submission:
         """Check tickets and digest reports: microseconds per report, so not on the event loop."""
         batch = check_tickets(stored, batch)
         return cls(stored, batch, digest_rows(stored.secret, batch.keys, batch.ys))
+
+    @classmethod
+    def joined(cls, several: Sequence[Submission]) -> Submission:
+        """Those of one campaign as one, their reports in that order."""
+        if len(several) == 1:
+            return several[0]
+        batch = Batch.joined([each.batch for each in several])
+        return cls(several[0].stored, batch, np.concatenate([each.digests for each in several]))
+
+    def take(self, rows: Ints) -> Submission:
+        """Some of the readable reports, by their places in ascending order."""
+        if len(rows) == len(self.digests):
+            return self
+        return Submission(self.stored, self.batch.take(rows), self.digests[rows])
+
+    def fates(self, first: int, last: int) -> Any:
+        """For each readable report 0 where its round is open, else the code of its refusal."""
+        rounds = self.batch.rounds
+        fates = np.where(rounds > last, Refusal.EARLY.code, 0).astype(np.int8)
+        # Closed rounds never open again, even if the clock goes back.
+        fates[rounds < first] = Refusal.LATE.code
+        return fates
+
+    def codes(self, fates: Any) -> Any:
+        """What became of each report, int8[size], by the fates of those that could be read."""
+        codes = self.batch.codes.copy()
+        codes[self.batch.index] = fates
+        return codes
 
     @property
     def size(self) -> int:
@@ -157,30 +188,36 @@ _ONE_ACCEPTED = UploadOutcome(1, 1, 0, [], {})
 
 
 def gather(uploads: Sequence[Submission | SmallUpload]) -> tuple[list[Submission], list[Any]]:
-    """Make one submission of all small uploads of a campaign."""
+    """One submission a campaign; of each upload, which of them it is in, and where."""
     submissions: list[Submission] = []
     places: list[Any] = [None] * len(uploads)
-    small: dict[int, list[tuple[int, SmallUpload]]] = {}
+    by_campaign: dict[int, list[int]] = {}
     for place, upload in enumerate(uploads):
-        if isinstance(upload, SmallUpload):
-            small.setdefault(upload.stored.id, []).append((place, upload))
-        else:
-            places[place] = (len(submissions), slice(None))
-            submissions.append(upload)
-    for members in small.values():
-        stored = members[0][1].stored
+        by_campaign.setdefault(upload.stored.id, []).append(place)
+    for members in by_campaign.values():
+        # Small ones come first, and are checked together.
+        members.sort(key=lambda place: isinstance(uploads[place], Submission))
+        stored, start = uploads[members[0]].stored, 0
         rows: list[Any] = []
         codes = bytearray()
-        for place, upload in members:
-            start = len(codes)
-            rows += upload.rows
-            codes += upload.codes
-            places[place] = (len(submissions), slice(start, len(codes)))
-        submissions.append(Submission.of(stored, stored.reader.collect(rows, codes)))
+        parts: list[Submission] = []
+        for place in members:
+            upload = uploads[place]
+            end = start + upload.size
+            places[place] = len(submissions), slice(start, end)
+            start = end
+            if isinstance(upload, Submission):
+                parts.append(upload)
+            else:
+                rows += upload.rows
+                codes += upload.codes
+        if codes or not parts:
+            parts.insert(0, Submission.of(stored, stored.reader.collect(rows, codes)))
+        submissions.append(Submission.joined(parts))
     return submissions, places
 
 
-def count_codes(codes: Sequence[Any]) -> dict[int, int]:
+def count_codes(codes: Any) -> dict[int, int]:
     """How often each code occurs."""
-    numbers, counts = np.unique(np.concatenate(codes), return_counts=True)
+    numbers, counts = np.unique(codes, return_counts=True)
     return dict(zip(numbers.tolist(), counts.tolist(), strict=True))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import binascii
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from loloha.wire.message import LARGEST_UPLOAD, MESSAGE_VERSION, TICKET_BYTES, W
 from loloha.wire.refusal import REASONS, Refusal
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from loloha.arrays import Array, Bools, Ints
 
 
@@ -41,6 +44,19 @@ class Batch:
     def refusals(self) -> list[tuple[int, Refusal]]:
         """Position and reason of each report that cannot be read."""
         return [(int(i), REASONS[self.codes[i] - 1]) for i in np.flatnonzero(self.codes)]
+
+    @classmethod
+    def joined(cls, batches: Sequence[Batch]) -> Batch:
+        """Uploads of one campaign as one, their reports in that order."""
+
+        def column(name: str) -> Any:
+            parts = [getattr(batch, name) for batch in batches]
+            return None if parts[0] is None else np.concatenate(parts)
+
+        starts = accumulate((batch.size for batch in batches[:-1]), initial=0)
+        index = [batch.index + start for batch, start in zip(batches, starts, strict=True)]
+        names = "rounds", "reporters", "keys", "ys", "tickets"
+        return cls(column("codes"), np.concatenate(index), *map(column, names))
 
     def take(self, rows: Bools | Ints) -> Batch:
         """Some of the readable reports, chosen by bool[n] or by their places."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +26,6 @@ from loloha.wire.refusal import REASONS
 if TYPE_CHECKING:
     import sqlalchemy as sql
 
-    from loloha.arrays import Ints
-
 ACCEPTED, DUPLICATES, WAITING, OPT_OUTS = "accepted", "duplicate", "waiting", "opt_out"
 LOGGED = "logged"
 """Of the accepted reports, those that the tally of a report log counted."""
@@ -43,7 +41,7 @@ class _Fresh:
 
     round: int
     opened: Opened
-    columns: UploadColumns
+    sent: Submission
     shown: bool
 
 
@@ -78,10 +76,10 @@ class Recorder:
     def remember(self) -> None:
         """The transaction has committed."""
         for piece in self._fresh:
-            new, opened = piece.columns, piece.opened
-            opened.guard.add(new.reporters, new.digests)
+            new, opened = piece.sent, piece.opened
+            opened.guard.add(new.batch.reporters, new.digests)
             opened.segment += 1
-            opened.waiting = 0 if piece.shown else opened.waiting + len(new.ys)
+            opened.waiting = 0 if piece.shown else opened.waiting + len(new.digests)
         self._fresh.clear()
         self.lives |= self._changed
         self._changed.clear()
@@ -103,26 +101,23 @@ class Recorder:
     def write(
         self, connection: sql.Connection, submissions: Sequence[Submission], now: float
     ) -> list[Any]:
-        """Write all submissions; the codes of the reports of each, valid once it has committed."""
-        self.lock(connection, {submission.stored.id for submission in submissions})
-        codes = [submission.batch.codes.copy() for submission in submissions]
-        for mine, here in by_campaign(submissions, codes):
-            self._write_entry(connection, mine, here, now)
-        return codes
+        """Write one submission a campaign; codes of the reports of each, valid once committed."""
+        entries = {submission.stored.id for submission in submissions}
+        if len(entries) < len(submissions):
+            # What one of them adds the guard would not see in the next.
+            raise ValueError("submissions must be of a campaign each, got two of one; join them")
+        self.lock(connection, entries)
+        return [self._write_entry(connection, submission, now) for submission in submissions]
 
-    def _write_entry(
-        self, connection: sql.Connection, mine: list[Submission], codes: list[Any], now: float
-    ) -> None:
-        stored = mine[0].stored
+    def _write_entry(self, connection: sql.Connection, submission: Submission, now: float) -> Any:
+        stored = submission.stored
         first, last = self.close_rounds(connection, stored, now)
-        events: Counter[tuple[int, str]] = Counter()
-        rounds, fates = fates_by_time(mine, first, last)
-        columns = UploadColumns.of(mine)
-        self._write_rounds(connection, stored, columns, rounds, fates, events)
-        note_fates(mine, codes, fates)
+        fates = submission.fates(first, last)
+        events = self._write_rounds(connection, submission, fates)
+        codes = submission.codes(fates)
         if first > LARGEST_ROUND:
             # Deleted campaigns get no counts; campaigns in other ended states neither.
-            return
+            return codes
         arrived = max(NO_ROUND, stored.campaign.schedule.round_at(now))
         for code, count in count_codes(codes).items():
             if code > 0 and code != Refusal.CONFLICT.code:
@@ -134,6 +129,7 @@ class Recorder:
         ):
             connection.execute(statement.SET_NEWEST, {"entry": stored.id, "minute": minute})
             self._newest[stored.id] = minute
+        return codes
 
     def lock(self, connection: sql.Connection, entries: Iterable[int]) -> None:
         """Lock campaigns until the transaction ends, and read other collectors' changes."""
@@ -197,23 +193,17 @@ class Recorder:
             self._count(connection, stored, events)
 
     def _write_rounds(
-        self,
-        connection: sql.Connection,
-        stored: StoredCampaign,
-        columns: UploadColumns,
-        rounds: Ints,
-        fates: Any,
-        events: Counter[tuple[int, str]],
-    ) -> None:
-        """Count the new reports of rounds that are open, all rounds by the same few statements."""
-        # Sets the fate of each report, and adds what happened to ``events``.
-        places = by_round(rounds, np.flatnonzero(fates == 0))
-        self._open_guards(connection, stored, [round for round, _ in places])
+        self, connection: sql.Connection, submission: Submission, fates: Any
+    ) -> Counter[tuple[int, str]]:
+        """Count the new reports of open rounds, all by the same few statements; what happened."""
+        # Sets the fate of each report.
+        stored, events = submission.stored, Counter[tuple[int, str]]()
+        places = by_round(submission.batch.rounds, np.flatnonzero(fates == 0))
+        guards = self._opened(connection, stored, [round for round, _ in places])
         fresh: list[_Fresh] = []
         for round, rows in places:
-            opened = self._guards[stored.id, round]
-            here = columns.take(rows)
-            seen = opened.guard.classify(here.reporters, here.digests)
+            opened, here = guards[round], submission.take(rows)
+            seen = opened.guard.classify(here.batch.reporters, here.digests)
             fates[rows] = _FATES[seen]
             new = np.flatnonzero(seen == Seen.NEW)
             events[round, ACCEPTED] += new.size
@@ -226,6 +216,7 @@ class Recorder:
                 events[round, WAITING] += (0 if shown else waiting) - opened.waiting
         if fresh:
             self._insert(connection, stored, fresh)
+        return events
 
     def _insert(
         self, connection: sql.Connection, stored: StoredCampaign, fresh: list[_Fresh]
@@ -233,9 +224,9 @@ class Recorder:
         """Write the new reports of some rounds: guard, log, counts."""
         guards, reports = [], []
         for piece in fresh:
-            new, place = piece.columns, {"campaign_id": stored.id, "round": piece.round}
+            new, place = piece.sent.batch, {"campaign_id": stored.id, "round": piece.round}
             place["segment"] = piece.opened.segment
-            guards.append({**place, "rows": pack(new.reporters, new.digests)})
+            guards.append({**place, "rows": pack(new.reporters, piece.sent.digests)})
             if self.keeps is not None:
                 packed = self.keeps(stored.campaign, piece.round, new.reporters, new.keys, new.ys)
                 reports.append({**place, "reports": packed})
@@ -246,28 +237,33 @@ class Recorder:
         if reports:
             connection.execute(statement.INSERT_QUEUED, reports)
         for table, shown in ((cell, True), (waiting_cell, False)):
-            news = [(o.round, o.columns.keys, o.columns.ys) for o in fresh if o.shown is shown]
+            some = [(piece.round, piece.sent.batch) for piece in fresh if piece.shown is shown]
+            news = [(round, batch.keys, batch.ys) for round, batch in some]
             self._counts.add(connection, stored, table, news)
 
-    def _open_guards(
+    def _opened(
         self, connection: sql.Connection, stored: StoredCampaign, rounds: list[int]
-    ) -> None:
-        """Have the guards of these rounds in memory, with what all collectors have counted."""
-        missing = [round for round in rounds if (stored.id, round) not in self._guards]
-        known = [round for round in rounds if (stored.id, round) in self._guards]
-        behind = [round for round in known if self._guards[stored.id, round].is_behind]
+    ) -> dict[int, Opened]:
+        """The guards of these rounds, with what all collectors have counted; they stay here."""
+        guards = {
+            at: self._guards[stored.id, at] for at in rounds if (stored.id, at) in self._guards
+        }
+        stale = [round for round, opened in guards.items() if opened.is_behind]
+        for round in stale:
+            catch_up(connection, stored.id, round, guards[round])
+        missing = [round for round in rounds if round not in guards]
         if missing:
-            for round, opened in load(connection, stored.id, missing).items():
-                self._guards[stored.id, round] = opened
-        for round in behind:
-            catch_up(connection, stored.id, round, self._guards[stored.id, round])
-        if missing or behind:
-            here = {"entry": stored.id, "rounds": missing + behind}
+            guards |= load(connection, stored.id, missing)
+            stale += missing
+        if stale:
+            here = {"entry": stored.id, "rounds": stale}
             waiting = statement.by_first(connection.execute(statement.NUMBER_WAITING, here))
-            for round in missing + behind:
-                self._guards[stored.id, round].waiting = waiting.get(round, 0)
-        for round in rounds:
+            for round in stale:
+                guards[round].waiting = waiting.get(round, 0)
+        for round, opened in guards.items():
+            self._guards[stored.id, round] = opened
             self._guards.move_to_end((stored.id, round))
+        return guards
 
     def _count(
         self, connection: sql.Connection, stored: StoredCampaign, events: Counter[tuple[int, str]]
@@ -279,59 +275,3 @@ class Recorder:
         ]
         if rows:
             connection.execute(self._add_outcomes, rows)
-
-
-def by_campaign(
-    submissions: Sequence[Submission], codes: list[Any]
-) -> Iterator[tuple[list[Submission], list[Any]]]:
-    """The submissions of each campaign, and the codes of their reports."""
-    by_entry: dict[int, list[int]] = {}
-    for place, submission in enumerate(submissions):
-        by_entry.setdefault(submission.stored.id, []).append(place)
-    for places in by_entry.values():
-        yield [submissions[place] for place in places], [codes[place] for place in places]
-
-
-def fates_by_time(mine: list[Submission], first: int, last: int) -> tuple[Ints, Any]:
-    """The rounds of the readable reports, and the codes of those that are not open, else 0."""
-    rounds = np.concatenate([piece.batch.rounds for piece in mine])
-    fates = np.where(rounds > last, Refusal.EARLY.code, 0).astype(np.int8)
-    # Closed rounds never open again, even if the clock goes back.
-    fates[rounds < first] = Refusal.LATE.code
-    return rounds, fates
-
-
-def note_fates(mine: list[Submission], codes: list[Any], fates: Any) -> None:
-    """Write the fates of the readable reports to their places in the uploads."""
-    start = 0
-    for piece, code in zip(mine, codes, strict=True):
-        end = start + len(piece.batch.index)
-        code[piece.batch.index] = fates[start:end]
-        start = end
-
-
-@dataclass
-class UploadColumns:
-    """The columns of several uploads as one."""
-
-    reporters: Any
-    digests: Any
-    keys: Any
-    ys: Any
-
-    @classmethod
-    def of(cls, submissions: Sequence[Submission]) -> UploadColumns:
-        batches = [submission.batch for submission in submissions]
-        keyed = batches[0].keys is not None
-        return cls(
-            np.concatenate([batch.reporters for batch in batches]),
-            np.concatenate([submission.digests for submission in submissions]),
-            np.concatenate([batch.keys for batch in batches]) if keyed else None,
-            np.concatenate([batch.ys for batch in batches]),
-        )
-
-    def take(self, rows: Any) -> UploadColumns:
-        if len(rows) == len(self.ys):
-            return self
-        keys = None if self.keys is None else self.keys[rows]
-        return UploadColumns(self.reporters[rows], self.digests[rows], keys, self.ys[rows])
