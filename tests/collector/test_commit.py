@@ -312,7 +312,7 @@ def test_what_gathers_is_asked_of_the_reports_of_the_commit(
     taken, written, gathered = [parts, []], [], []
     committer._stopping = True
     monkeypatch.setattr(committer, "_take", lambda *, wait: taken.pop(0))
-    monkeypatch.setattr(committer, "_commit", written.append)
+    monkeypatch.setattr(committer, "_write", written.append)
     monkeypatch.setattr(committer, "_gather", lambda *given: gathered.append(given))
     committer._run()
     assert (written, gathered) == ([parts], [(40.0, 42)])

@@ -143,8 +143,9 @@ class Committer:
         while True:
             taken = self._take(wait=not more)
             if taken:
-                began = monotonic()
-                self._commit(taken)
+                self._began = began = monotonic()
+                self._write(taken)
+                self._began = math.inf
                 self._gather(began, sum(part.upload.size for part in taken))
             elif self._stopping:
                 self._tidy.run()
@@ -250,13 +251,6 @@ class Committer:
                 if job.waits:
                     job.line.remove(job)
                 job.line.reports.take(job.address, -job.size)
-
-    def _commit(self, taken: list[UploadSlice]) -> None:
-        self._began = monotonic()
-        try:
-            self._write(taken)
-        finally:
-            self._began = math.inf
 
     def _write(self, taken: list[UploadSlice]) -> None:
         try:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 Place = tuple[int, int]
 """A round, and the number of a part of its counts."""
-_WIDTHS = (np.dtype("u1"), np.dtype("<u2"), np.dtype("<u4"), np.dtype("<i8"))
 _PARTS_AT_ONCE = 500
 News = tuple[int, Any, Any]
 """A round, and the keys and ys of its new reports."""
@@ -61,15 +60,13 @@ def add_parts(
 
 def pack_part(counts: Ints) -> bytes:
     """Counts >= 0 in the narrowest integers that hold them, little-endian."""
-    largest = int(counts.max())
-    width = next(width for width in _WIDTHS if largest <= np.iinfo(width).max)
+    width = np.min_scalar_type(int(counts.max())).newbyteorder("<")
     return counts.astype(width).tobytes()
 
 
 def unpack_part(packed: bytes, size: int) -> Ints:
     """What `pack_part` packed; ``size`` tells how many counts it holds."""
-    width = {dtype.itemsize: dtype for dtype in _WIDTHS}[len(packed) // size]
-    return np.frombuffer(packed, dtype=width).astype(np.int64)
+    return np.frombuffer(packed, dtype=f"<u{len(packed) // size}").astype(np.int64)
 
 
 def whole(parts: Iterable[Any], total: int) -> Ints:
