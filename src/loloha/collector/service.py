@@ -23,7 +23,6 @@ from loloha.collector import (
     campaigns,
     dashboard,
     joint_upload,
-    opt_out_route,
     over_rounds,
     results,
     shape,
@@ -86,7 +85,7 @@ def create_app(
         redirect_slashes=False,
     )
     app.state.context = context
-    api = upload, joint_upload, opt_out_route, campaigns, administration, results, over_rounds
+    api = upload, joint_upload, campaigns, administration, results, over_rounds
     for part in (*api, dashboard, admin):
         # FastAPI's `include_router` would build each route twice, half of the time of a start.
         app.router.routes.extend(part.routes(context).routes)

@@ -1,4 +1,4 @@
-"""Routes that devices use: send reports, fetch an assigned key."""
+"""Routes that devices use: send reports, have a key assigned, count an opt-out."""
 
 from __future__ import annotations
 
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 _SMALL, _FEW = 1 << 15, 100
 # Reports that cost as much as one more request.
 REPORTS_A_REQUEST = 1_000
+OPT_OUT_COSTS = 10
+"""Requests that one counts as: it is a commit of its own, by anybody."""
 SECONDS_TO_COMMIT = 30.0
 """Seconds after which the client is asked to retry, which is safe."""
 
@@ -169,6 +171,28 @@ def routes(context: Context) -> APIRouter:
         key = campaign.protocol.enroll(SecureRng())
         assigned = shape.AssignedKey(key_text(campaign, key), ticket(stored, key))
         return Json(msgspec.json.encode(assigned))
+
+    @router.post(
+        CAMPAIGN + "/opt-outs",
+        summary="Count a user who wants no part",
+        status_code=204,
+        response_class=Response,
+        responses={**problems(*WRITES, 401, 404, 410)},
+        dependencies=[Depends(context.require_sums)],
+    )
+    async def count_opt_out(fingerprint: str, request: Request) -> Response:
+        """Add one to the opt-outs of the round that the collector's clock shows.
+
+        Nothing else is read or stored: no pseudonym, no address. So nobody can tell whether it was
+        counted before, and anybody can send any number: it is no bound on how many there are.
+        """
+        stored: StoredCampaign = request.scope["admitted"].stored
+        context.rate.charge(request.scope, OPT_OUT_COSTS)
+        await context.require_open(stored, {}, 0)
+        now = context.timekeeper.now()
+        await context.read(context.store.count_opt_out, stored, now)
+        context.metrics.count_opt_out(stored.campaign.fingerprint)
+        return Response(status_code=204)
 
     return router
 
