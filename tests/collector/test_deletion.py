@@ -200,7 +200,8 @@ def test_nothing_is_shown_or_sent_of_what_is_being_deleted(
     tally = store.tally(stored, 0)
     assert (tally.n, tally.counts.any(), store.rounds(stored)) == (0, False, [])
     assert (alarms.due(NOW), alarms.waiting(), alarms.newest(stored.id)) == ([], 0, [])
-    assert standings(store, [stored.campaign.fingerprint])[stored.campaign.fingerprint].reports == 0
+    (stand,) = standings(store, [stored.campaign.fingerprint]).values()
+    assert stand.sums.n == 0
     before = rows(store, stored)
     alarms.add(stored.id, {"other": 0}, [Event("two", stored.id, 0, "{}")], 0)
     assert not LogQueue(store).take(lambda *_: pytest.fail("it is on its way out"))

@@ -84,7 +84,7 @@ def test_they_are_added_up_on_both_stores(store: Store) -> None:
         (1, 1, {}),
     ]
     (stand,) = standings(store, [stored.campaign.fingerprint]).values()
-    assert (stand.opt_outs, stand.refused) == (3, {})
+    assert (stand.sums.opt_outs, stand.sums.refused) == (3, {})
 
 
 # -- what devices send

@@ -306,9 +306,9 @@ SENDERS = [
     ),
     Mutant(
         "opt-outs are taken for refusals",
-        "collector/store/store.py",
-        "kinds.pop(OPT_OUTS, 0)",
-        "kinds.get(OPT_OUTS, 0)",
+        "collector/store/round.py",
+        "refused.pop(OPT_OUTS, 0)",
+        "refused.get(OPT_OUTS, 0)",
         "collector/test_opt_outs.py -k counted_by_round",
     ),
     Mutant(

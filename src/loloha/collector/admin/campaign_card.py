@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from loloha.campaign.schedule import to_text
 from loloha.collector.context import Context
 from loloha.collector.life import Life, State, Wanted, following
+from loloha.collector.store import Round
 from loloha.collector.store.standing import Standing, standings
 from loloha.collector.stored_campaign import StoredCampaign
 
@@ -28,7 +29,7 @@ class Card:
     """One campaign, the states that it can be put in, and how long ago its newest report came."""
 
     stored: StoredCampaign
-    stand: Standing
+    sums: Round
     state: State
     follows: list[Wanted]
     newest: str
@@ -53,7 +54,7 @@ class Card:
     @property
     def refused(self) -> int:
         """Reports that were refused, for any reason."""
-        return sum(self.stand.refused.values())
+        return sum(self.sums.refused.values())
 
     @property
     def expires(self) -> str:
@@ -95,7 +96,7 @@ def _card(stored: StoredCampaign, stand: Standing, now: float) -> Card:
     # From the store: this collector may not know yet what another has changed.
     state = Life(stand.state).at(stored, now).state
     newest = ago(now - stand.newest_report) if stand.newest_report else "none yet"
-    return Card(stored, stand, state, following(state), newest)
+    return Card(stored, stand.sums, state, following(state), newest)
 
 
 def ago(seconds: float) -> str:

@@ -9,7 +9,7 @@ import sqlalchemy as sql
 from loloha.collector.commit_cost import CELLS
 from loloha.collector.store import schema
 from loloha.collector.store.counts import pack_part
-from loloha.collector.store.record import ACCEPTED, DUPLICATES, LOGGED, WAITING
+from loloha.collector.store.round import ACCEPTED, DUPLICATES, LOGGED, WAITING
 from loloha.collector.store.statement import IS_SHOWN, OUTCOMES, by_first
 from loloha.errors import StoreError
 from loloha.wire import Refusal

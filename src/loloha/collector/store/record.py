@@ -15,6 +15,7 @@ from loloha.collector.guard import Seen, pack
 from loloha.collector.life import NEW, Life
 from loloha.collector.store import statement
 from loloha.collector.store.counts import Counts
+from loloha.collector.store.round import ACCEPTED, DUPLICATES, NO_ROUND, WAITING
 from loloha.collector.store.schema import cell, waiting_cell
 from loloha.collector.store.segment import Opened, catch_up, load
 from loloha.collector.stored_campaign import StoredCampaign
@@ -26,10 +27,6 @@ from loloha.wire.refusal import REASONS
 if TYPE_CHECKING:
     import sqlalchemy as sql
 
-ACCEPTED, DUPLICATES, WAITING, OPT_OUTS = "accepted", "duplicate", "waiting", "opt_out"
-LOGGED = "logged"
-"""Of the accepted reports, those that the tally of a report log counted."""
-NO_ROUND = -1
 # The code of a report, by what the guard knows of it.
 _FATES = np.zeros(len(Seen), dtype=np.int8)
 _FATES[Seen.SAME], _FATES[Seen.DIFFERENT] = DUPLICATE, Refusal.CONFLICT.code

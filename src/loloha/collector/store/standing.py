@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import sqlalchemy as sql
 
 from loloha.collector.life import GONE, State
 from loloha.collector.store import schema
-from loloha.collector.store.record import ACCEPTED, DUPLICATES, LOGGED, OPT_OUTS, WAITING
+from loloha.collector.store.round import NO_ROUND, Round
 from loloha.collector.store.store import Store
 
 
-@dataclass
-class Standing:
-    """One campaign; counts are of all stored rounds."""
+class Standing(NamedTuple):
+    """One campaign, and the sums of all its stored rounds."""
 
     state: State  # As ordered: an end date may have passed since.
     newest_report: int  # In whole minutes of Unix time, 0 before the first.
-    reports: int = 0
-    duplicates: int = 0
-    opt_outs: int = 0
-    refused: dict[str, int] = field(default_factory=dict)  # By the reason of their refusal.
+    sums: Round  # As if all of them were one.
 
 
 def standings(store: Store, fingerprints: Sequence[str]) -> dict[str, Standing]:
@@ -38,15 +34,13 @@ def standings(store: Store, fingerprints: Sequence[str]) -> dict[str, Standing]:
         .order_by(outcome.c.kind)
     )
     with store.database.read() as connection:
-        stand = {row[0]: Standing(*row[1:]) for row in connection.execute(heads.where(some))}
+        rows = connection.execute(heads.where(some)).all()
+        by_campaign: dict[str, dict[str, int]] = {row.fingerprint: {} for row in rows}
         for fingerprint, kind, count in connection.execute(counts):
-            standing = stand[fingerprint]
-            if kind == ACCEPTED:
-                standing.reports = int(count)
-            elif kind == DUPLICATES:
-                standing.duplicates = int(count)
-            elif kind == OPT_OUTS:
-                standing.opt_outs = int(count)
-            elif kind not in (LOGGED, WAITING):
-                standing.refused[kind] = int(count)
-    return stand
+            by_campaign[fingerprint][kind] = int(count)
+    return {
+        row.fingerprint: Standing(
+            row.state, row.newest_report, Round.of(NO_ROUND, by_campaign[row.fingerprint])
+        )
+        for row in rows
+    }

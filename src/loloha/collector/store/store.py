@@ -19,16 +19,8 @@ from loloha.collector.store import schema, statement
 from loloha.collector.store.counts import whole
 from loloha.collector.store.database import Database
 from loloha.collector.store.deletion import Deletion
-from loloha.collector.store.record import (
-    ACCEPTED,
-    DUPLICATES,
-    LOGGED,
-    NO_ROUND,
-    OPT_OUTS,
-    WAITING,
-    Recorder,
-)
-from loloha.collector.store.round import Round
+from loloha.collector.store.record import Recorder
+from loloha.collector.store.round import ACCEPTED, NO_ROUND, OPT_OUTS, WAITING, Round
 from loloha.collector.store.statement import ALL_PARTS, OUTCOMES, by_first, insert
 from loloha.collector.store.tenure import Tenure
 from loloha.collector.store.upgrade import upgrade
@@ -282,19 +274,7 @@ class Store(Tenure):
         by_round: dict[int, dict[str, int]] = {}
         for number, kind, count in rows:
             by_round.setdefault(number, {})[kind] = count
-        for kinds in by_round.values():
-            kinds.pop(LOGGED, None)
-        return [
-            Round(
-                number,
-                kinds.pop(ACCEPTED, 0),
-                kinds.pop(DUPLICATES, 0),
-                waiting=kinds.pop(WAITING, 0),
-                opt_outs=kinds.pop(OPT_OUTS, 0),
-                refused=kinds,
-            )
-            for number, kinds in by_round.items()
-        ]
+        return [Round.of(number, kinds) for number, kinds in by_round.items()]
 
     def tally(self, stored: StoredCampaign, round: int) -> Tally:
         """The published counts of one round; empty if there are none."""

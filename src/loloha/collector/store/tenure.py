@@ -13,7 +13,7 @@ from loloha.collector.store import schema, statement
 from loloha.collector.store.database import Database
 from loloha.collector.store.disk import PROBE_BYTES
 from loloha.collector.store.leader import Leader
-from loloha.collector.store.record import NO_ROUND
+from loloha.collector.store.round import NO_ROUND
 from loloha.collector.store.statement import EPOCH
 from loloha.errors import StoreError
 
