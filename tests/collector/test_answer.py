@@ -10,7 +10,7 @@ import pytest
 from collecting import campaign
 from loloha.collector import answer
 from loloha.collector.answer import InPieces, cut, in_pieces
-from loloha.collector.share import Shares
+from loloha.collector.quota import Quota
 from loloha.collector.stored_campaign import ComputedLabels
 
 
@@ -55,30 +55,30 @@ def sent(one: Any) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("size", [0, 1, 9, 10, 11, 25])
 def test_answers_go_out_in_pieces(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     monkeypatch.setattr(answer, "PIECE_BYTES", 10)
-    shares = Shares(100, "answers must be read; come back")
-    start, *parts = sent(InPieces(shares, cut(b"x" * size), "text/plain", "a.txt"))
+    quota = Quota(100, "answers must be read; come back")
+    start, *parts = sent(InPieces(quota, cut(b"x" * size), "text/plain", "a.txt"))
     assert start["status"] == 200
     assert (b"content-length", str(size).encode()) in start["headers"]
     assert b"".join(part["body"] for part in parts) == b"x" * size
     assert max(len(part["body"]) for part in parts) <= 10
     assert [part["more_body"] for part in parts] == [True] * (len(parts) - 1) + [False]
-    assert shares.taken == 0
+    assert quota.taken == 0
 
 
 def test_answers_that_wait_for_their_readers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answer, "PIECE_BYTES", 10)
-    shares = Shares(100, "answers must be read; come back")
-    with shares.hold("192.0.2.2") as other:
+    quota = Quota(100, "answers must be read; come back")
+    with quota.reserve("192.0.2.2") as other:
         other.grow(60)
-        assert sent(InPieces(shares, [b"x" * 41], "text/plain"))[0]["status"] == 503
-        assert sent(InPieces(shares, [b"x" * 40], "text/plain"))[0]["status"] == 200
+        assert sent(InPieces(quota, [b"x" * 41], "text/plain"))[0]["status"] == 503
+        assert sent(InPieces(quota, [b"x" * 40], "text/plain"))[0]["status"] == 200
         # Small ones always pass.
         other.grow(40)
-        assert sent(InPieces(shares, [b"x" * 10], "text/plain"))[0]["status"] == 200
+        assert sent(InPieces(quota, [b"x" * 10], "text/plain"))[0]["status"] == 200
 
     async def gone(_: object) -> None:
         raise OSError("gone")
 
     with pytest.raises(OSError, match="gone"):
-        asyncio.run(InPieces(shares, [b"x" * 20], "text/plain")({"type": "http"}, None, gone))
-    assert shares.taken == 0
+        asyncio.run(InPieces(quota, [b"x" * 20], "text/plain")({"type": "http"}, None, gone))
+    assert quota.taken == 0

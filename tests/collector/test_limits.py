@@ -28,9 +28,9 @@ from loloha.collector import stored_campaign
 from loloha.collector.admission import BYTES_A_REQUEST, host_name
 from loloha.collector.body import Admitted, Bodies
 from loloha.collector.problem import Problem
+from loloha.collector.quota import Quota
 from loloha.collector.rate import RateLimit, group_of
 from loloha.collector.settings import Settings
-from loloha.collector.share import Shares
 from loloha.collector.store import Store
 from loloha.collector.store.admin_key import AdminKeys, name_of
 from loloha.collector.submission import Submission
@@ -302,7 +302,7 @@ def test_a_body_that_drips_is_cut_off() -> None:
     assert read(bodies, Sends(*[(1, b"x")] * 20)) == 408
     # It may last as long as enough of it comes.
     assert len(read(bodies, Sends(*[(1, b"x" * 20_000)] * 60))) == 1_200_000  # type: ignore[arg-type]
-    assert bodies._shares.taken == 0
+    assert bodies._quota.taken == 0
 
 
 def test_bodies_of_all_requests_share_one_bound(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -325,13 +325,13 @@ def test_bodies_of_all_requests_share_one_bound(monkeypatch: pytest.MonkeyPatch)
     asyncio.run(run())
     assert read(bodies, Sends((0, b"z" * 101)), 100) == 413
     assert read(bodies, Sends(content_length="9" * 5_000), 100) == 413
-    assert bodies._shares.taken == 0
+    assert bodies._quota.taken == 0
 
 
 def test_one_address_does_not_fill_the_queue_of_all() -> None:
     # Eight bodies of 16 MiB whose last byte dripped kept every other upload out for 26 minutes.
-    shares = Shares(100, "room must be left; come back")
-    with shares.hold("a") as one, shares.hold("a") as two, shares.hold("b") as other:
+    quota = Quota(100, "room must be left; come back")
+    with quota.reserve("a") as one, quota.reserve("a") as two, quota.reserve("b") as other:
         # One piece may be large.
         one.grow(60)
         with pytest.raises(Problem, match="room must be left"):
@@ -341,13 +341,13 @@ def test_one_address_does_not_fill_the_queue_of_all() -> None:
         other.grow(20)
         with pytest.raises(Problem):
             other.grow(1)
-    assert (shares.taken, dict(shares._by_address)) == (0, {})
-    with shares.hold(None) as one, shares.hold(None) as two:
+    assert (quota.taken, dict(quota._by_address)) == (0, {})
+    with quota.reserve(None) as one, quota.reserve(None) as two:
         one.grow(50)
         two.grow(50)
         with pytest.raises(Problem):
             two.grow(1)
-    assert shares.taken == 0
+    assert quota.taken == 0
 
 
 def test_an_error_is_no_longer_than_what_is_wrong(serve: Any) -> None:

@@ -14,8 +14,8 @@ from loloha.collector.commit import Committer, Pace
 from loloha.collector.metric import Metrics
 from loloha.collector.problem import Problem
 from loloha.collector.queue import Job, Line, Taken
+from loloha.collector.quota import Quota
 from loloha.collector.rate import parsed
-from loloha.collector.share import Shares
 from loloha.collector.submission import MOST_LISTED, UploadOutcome, count_codes
 from loloha.wire import Refusal
 
@@ -119,7 +119,6 @@ def test_work_is_counted_by_reports_rounds_and_parts() -> None:
     one, wide = encoding(1, 4_096), encoding(2, 4_097 * 4)
     assert commit_cost.round_work(one, np.array([0, 1, 9])).tolist() == [200, 250, 250]
     assert commit_cost.round_work(wide, np.array([1, 2, 3])).tolist() == [300, 400, 450]
-    assert [commit_cost.commit_work(wide, 2, rounds) for rounds in (0, 1, 3)] == [2, 402, 1_202]
     assert commit_cost.upload_work(one, []) == 0
     assert commit_cost.upload_work(one, [5, 7, 5]) == 3 + 250
     assert commit_cost.upload_work(encoding(300, 9), [5, 7, 5]) == 2 * 3 + 250
@@ -140,28 +139,28 @@ def test_a_large_upload_is_cut_by_windows_of_rounds_and_by_work() -> None:
 
 
 def test_all_share_and_one_address_gets_a_quarter() -> None:
-    shares = Shares(100, "come back")
-    assert shares.fit("a", 1_000)
-    with shares.hold("a") as large:
+    quota = Quota(100, "come back")
+    assert quota.fit("a", 1_000)
+    with quota.reserve("a") as large:
         # Alone it may be larger than a quarter.
         large.grow(60)
         large.grow(15)
-        assert shares.taken == large.size == 75
-        assert shares.fit("b", 25)
-        assert not shares.fit("b", 26)
-        assert not shares.fit("c", 26)
-        with shares.hold("a") as more, pytest.raises(Problem):
+        assert quota.taken == large.size == 75
+        assert quota.fit("b", 25)
+        assert not quota.fit("b", 26)
+        assert not quota.fit("c", 26)
+        with quota.reserve("a") as more, pytest.raises(Problem):
             more.grow(1)
-        assert shares.taken == 75
-        with shares.hold("b") as rest:
+        assert quota.taken == 75
+        with quota.reserve("b") as rest:
             rest.grow(25)
-            assert not shares.fit(None, 1)
-            with shares.hold(None) as nobody, pytest.raises(Problem):
+            assert not quota.fit(None, 1)
+            with quota.reserve(None) as nobody, pytest.raises(Problem):
                 nobody.grow(1)
-    assert (shares.taken, len(shares._by_address)) == (0, 0)
-    assert [shares.take("a", 3), shares.take("a", 2), shares.take(None, 2)] == [3, 5, 0]
-    assert [shares.fit("a", n) for n in (20, 21)] == [True, False]
-    assert shares.fit("b", 30)
+    assert (quota.taken, len(quota._by_address)) == (0, 0)
+    assert [quota.take("a", 3), quota.take("a", 2), quota.take(None, 2)] == [3, 5, 0]
+    assert [quota.fit("a", n) for n in (20, 21)] == [True, False]
+    assert quota.fit("b", 30)
 
 
 @pytest.mark.parametrize(

@@ -135,8 +135,8 @@ COLLECTOR = [
     Mutant(
         "pages cannot read that they send too fast",
         "collector/middleware.py",
-        "self._share(_answer_to(error, scope))",
-        "_unshared(_answer_to(error, scope))",
+        "self._cors(_answer_to(error, scope))",
+        "_without_cors(_answer_to(error, scope))",
         "collector/test_operations.py -k read_every_error",
     ),
     Mutant(

@@ -10,16 +10,16 @@ import numpy as np
 from starlette.responses import Response
 
 from loloha.collector.problem import Problem, response
+from loloha.collector.quota import Quota
 from loloha.collector.rate import group_of
-from loloha.collector.share import Shares
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from starlette.types import Message, Receive, Scope, Send
 
+    from loloha.collector.quota import Quota
     from loloha.collector.rate import RateLimit
-    from loloha.collector.share import Shares
 
 PIECE_BYTES = 1 << 16
 """Bytes buffered for a reader that does not read."""
@@ -50,7 +50,7 @@ class Outgoing:
     def __init__(
         self,
         rate: RateLimit,
-        answers: Shares,
+        answers: Quota,
         headers: Mapping[bytes, bytes],
         scope: Scope,
         to: Send,
@@ -100,9 +100,9 @@ class Outgoing:
         await self._to({**start, "headers": [*own, *more.items()]})
 
     async def _send_large(self, body: bytes, more: bool) -> None:
-        with self._answers.hold(group_of(self._scope)) as share:
+        with self._answers.reserve(group_of(self._scope)) as taken:
             try:
-                share.grow(len(body))
+                taken.grow(len(body))
             except Problem as problem:
                 if self.has_begun:
                     raise
@@ -137,9 +137,9 @@ class InPieces(Response):
     """An answer in pieces, with backpressure after each."""
 
     def __init__(
-        self, shares: Shares, pieces: Sequence[bytes], media: str, name: str | None = None
+        self, quota: Quota, pieces: Sequence[bytes], media: str, name: str | None = None
     ) -> None:
-        self._shares = shares
+        self._quota = quota
         self._pieces = pieces
         self._size = sum(map(len, pieces))
         headers = {"content-length": str(self._size)}
@@ -148,10 +148,10 @@ class InPieces(Response):
         super().__init__(None, media_type=media, headers=headers)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with self._shares.hold(group_of(scope)) as share:
+        with self._quota.reserve(group_of(scope)) as taken:
             if self._size > PIECE_BYTES:
                 try:
-                    share.grow(self._size)
+                    taken.grow(self._size)
                 except Problem as problem:
                     await response(problem)(scope, receive, send)
                     return

@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from loloha.collector.problem import Problem
+from loloha.collector.quota import Quota, Reservation
 from loloha.collector.rate import group_of
-from loloha.collector.share import Hold, Shares
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -68,8 +68,8 @@ class Admitted:
     """
 
     __slots__ = (
-        "address", "answer", "body", "charged", "cookie", "form", "headers", "hold", "is_page",
-        "media", "method", "packing", "path", "scope", "session", "stored",
+        "address", "answer", "body", "charged", "cookie", "form", "headers", "is_page",
+        "media", "method", "packing", "path", "reservation", "scope", "session", "stored",
         "takes_body", "writes",
     )  # fmt: skip
 
@@ -88,7 +88,7 @@ class Admitted:
         self.takes_body = True
         self.body = b""
         self.charged = 0.0
-        self.hold: Hold | None = None
+        self.reservation: Reservation | None = None
         self.form: dict[str, str] = {}
         self.session: AdminSession | None = None
         self.cookie = ""
@@ -102,15 +102,15 @@ class Admitted:
     def release(self) -> None:
         """Release the memory of its decoded body."""
         self.body = b""
-        if self.hold is not None:
-            self.hold.release()
+        if self.reservation is not None:
+            self.reservation.release()
 
 
 class Bodies:
     """Reads bodies, with a bound on the bytes of all requests together."""
 
     def __init__(self, most: int) -> None:
-        self._shares = Shares(most, "uploads must fit into memory, others fill it; come back")
+        self._quota = Quota(most, "uploads must fit into memory, others fill it; come back")
 
     async def read(self, admitted: Admitted, receive: Receive, largest: int) -> None:
         """Read the body as it was sent, at most ``largest`` bytes, held until it is released."""
@@ -119,7 +119,7 @@ class Bodies:
             raise _too_large(largest)
         if WHOLE in admitted.scope:
             part, _ = await _next(receive)
-            self._hold(admitted, len(part), largest)
+            self._reserve(admitted, len(part), largest)
             admitted.body = part
             return
         parts: list[bytes] = []
@@ -130,7 +130,7 @@ class Bodies:
                 while more:
                     part, more = await _next(receive)
                     size += len(part)
-                    self._hold(admitted, size, largest)
+                    self._reserve(admitted, size, largest)
                     parts.append(part)
                     if more:
                         deadline.reschedule(first + size / BYTES_A_SECOND)
@@ -143,13 +143,13 @@ class Bodies:
             ) from None
         admitted.body = b"".join(parts)
 
-    def _hold(self, admitted: Admitted, size: int, largest: int) -> None:
+    def _reserve(self, admitted: Admitted, size: int, largest: int) -> None:
         if size > largest:
             raise _too_large(largest)
         if size > SMALL_BYTES:
-            if admitted.hold is None:
-                admitted.hold = Hold(self._shares, admitted.address)
-            admitted.hold.grow((size - SMALL_BYTES) - admitted.hold.size)
+            if admitted.reservation is None:
+                admitted.reservation = Reservation(self._quota, admitted.address)
+            admitted.reservation.grow((size - SMALL_BYTES) - admitted.reservation.size)
 
 
 async def _next(receive: Receive) -> tuple[bytes, bool]:

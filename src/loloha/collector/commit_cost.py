@@ -36,12 +36,6 @@ def round_work(encoding: Encoding, reports: Any) -> Any:
     return ROUND_WORK + PART_WORK * np.minimum(parts, reports * encoding.span)
 
 
-def commit_work(encoding: Encoding, reports: int, rounds: int) -> int:
-    """Reports added to a commit, of which so many rounds are new to it."""
-    work = reports * report_work(encoding)
-    return work + rounds * int(round_work(encoding, reports)) if rounds else work
-
-
 def upload_work(encoding: Encoding, rounds: Any) -> int:
     """Cost of an upload beyond its first round; at least its reports."""
     n = len(rounds)

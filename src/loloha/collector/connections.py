@@ -13,8 +13,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from loloha.collector.admission import MOST_HEADER_BYTES, too_long
 from loloha.collector.body import WHOLE
 from loloha.collector.problem import Problem, response
+from loloha.collector.quota import Quota, Reservation
 from loloha.collector.rate import group_of
-from loloha.collector.share import Hold, Shares
 
 if TYPE_CHECKING:
     import asyncio
@@ -53,7 +53,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     most_connections = most_connections()
     origins: tuple[str, ...] = ()
-    unsent = Shares(MOST_UNSENT_BYTES, "answers must be read")
+    unsent = Quota(MOST_UNSENT_BYTES, "answers must be read")
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for a request."""
@@ -69,7 +69,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._waits_until: float | None = None
         self._watch: asyncio.TimerHandle | None = None
         self._writes: asyncio.TimerHandle | None = None
-        self._unsent = Hold(self.unsent, self.group)
+        self._unsent = Reservation(self.unsent, self.group)
         self._wait()
         if len(self.connections) > self.most_connections:
             self._close_longest_idle()
@@ -277,6 +277,6 @@ def bounded(settings: Settings) -> type[BoundedProtocol]:
         (BoundedProtocol,),
         {
             "origins": tuple(settings.allowed_origins),
-            "unsent": Shares(MOST_UNSENT_BYTES, "answers must be read"),
+            "unsent": Quota(MOST_UNSENT_BYTES, "answers must be read"),
         },
     )

@@ -14,11 +14,11 @@ from loloha.collector.open_collector import OpenCollector
 from loloha.collector.prepared import Look, Once, Prepared
 from loloha.collector.problem import Problem, ended
 from loloha.collector.process import Parts
+from loloha.collector.quota import Quota
 from loloha.collector.rate import RateLimit, group_of
 from loloha.collector.read_cache import ReadCache, unknown_campaign
 from loloha.collector.secret import bearer, hashed, is_one_of
 from loloha.collector.settings import Settings
-from loloha.collector.share import Shares
 from loloha.collector.store import Store
 from loloha.collector.store.admin_key import AdminKey, AdminKeys
 from loloha.collector.stored_campaign import StoredCampaign
@@ -74,7 +74,7 @@ class Context:
             name: WorkerApart(name, most, settings.store) for name, most in _WORKERS_APART.items()
         }
         self.bodies = Bodies(settings.largest_held)
-        self.answers = Shares(settings.largest_held, "too many answers wait to be read; come back")
+        self.answers = Quota(settings.largest_held, "too many answers wait to be read; come back")
         self.once = Once()
         self.prepared = Prepared(MOST_PREPARED)
         self._fingerprints: set[str] = set()
@@ -184,7 +184,8 @@ class Context:
 
     def life_of(self, stored: StoredCampaign, now: float | None = None) -> Life:
         """Where a campaign is in its life, by default at the time that the clock shows."""
-        return self.running.store.life(stored).at(stored, self.clock() if now is None else now)
+        schedule = stored.campaign.schedule
+        return self.store.life(stored).at(schedule, self.clock() if now is None else now)
 
     def look_over(self) -> None:
         """Have metrics of the campaigns that there are now."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 from loloha.errors import CampaignError
 
 if TYPE_CHECKING:
+    from loloha.campaign import Schedule
     from loloha.collector.stored_campaign import StoredCampaign
 
 Wanted = Literal["open", "paused", "closed", "archived", "deleted"]
@@ -53,9 +54,9 @@ class Life(NamedTuple):
     first_open: int = 0
     """Rounds below it are closed for ever, even if the clock goes back."""
 
-    def at(self, stored: StoredCampaign, now: float) -> Life:
+    def at(self, schedule: Schedule, now: float) -> Life:
         """The state at a moment: after its end date a campaign is closed."""
-        has_ended = self.state not in ENDED and stored.campaign.schedule.has_ended(now)
+        has_ended = self.state not in ENDED and schedule.has_ended(now)
         return self._replace(state="closed") if has_ended else self
 
     def open_rounds(self, stored: StoredCampaign, now: float) -> tuple[int, int]:

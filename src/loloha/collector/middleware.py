@@ -39,7 +39,8 @@ HEADERS = {
     "cache-control": "no-store",
 }
 
-Share = Callable[["ASGIApp"], "ASGIApp"]
+Cors = Callable[["ASGIApp"], "ASGIApp"]
+"""Adds the headers by which pages of other sites may read an answer."""
 
 
 class Entrance:
@@ -50,15 +51,15 @@ class Entrance:
     """
 
     def __init__(
-        self, app: Any, *, context: Context, quick: Mapping[str, Quick], share: Share | None
+        self, app: Any, *, context: Context, quick: Mapping[str, Quick], cors: Cors | None
     ) -> None:
         self.admission = Admission(context, app.router.routes, quick)
         self._app = app
         self._context = context
-        self._share = share or _unshared
-        self._answer = self._share(self._hand_over)
+        self._cors = cors or _without_cors
+        self._answer = self._cors(self._hand_over)
         self._root = context.settings.root_path
-        policy = {"cross-origin-resource-policy": "cross-origin"} if share else {}
+        policy = {"cross-origin-resource-policy": "cross-origin"} if cors else {}
         self._headers = {
             name.encode(): value.encode() for name, value in {**HEADERS, **policy}.items()
         }
@@ -83,7 +84,7 @@ class Entrance:
         try:
             admitted = await self.admission.admit(scope, receive)
         except (HTTPException, StoreError) as error:
-            await self._share(_answer_to(error, scope))(scope, receive, send)
+            await self._cors(_answer_to(error, scope))(scope, receive, send)
             return
         scope["admitted"] = admitted
         try:
@@ -106,7 +107,7 @@ class Entrance:
         self, out: Outgoing, problem: Problem, scope: Scope, receive: Receive
     ) -> None:
         out.refused = None
-        await self._share(response(problem))(scope, receive, out.send)
+        await self._cors(response(problem))(scope, receive, out.send)
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", "none")
@@ -131,5 +132,5 @@ def _answer_to(error: HTTPException | StoreError, scope: Scope) -> Any:
     return answer_to(known, scope["path"])
 
 
-def _unshared(app: ASGIApp) -> ASGIApp:
+def _without_cors(app: ASGIApp) -> ASGIApp:
     return app

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from loloha.collector.commit_cost import round_work
-from loloha.collector.share import Shares
+from loloha.collector.quota import Quota
 from loloha.collector.submission import SmallUpload, Submission, gather
 
 Upload = Submission | SmallUpload
@@ -104,7 +104,7 @@ class Line:
 
     def __init__(self, largest: int) -> None:
         self._by_address: OrderedDict[str | None, deque[Job]] = OrderedDict()
-        self.reports = Shares(largest, "")
+        self.reports = Quota(largest, "")
 
     def __bool__(self) -> bool:
         return bool(self._by_address)

@@ -17,8 +17,8 @@ from loloha.collector import estimates, result_shape
 from loloha.collector.answer import InPieces, cut, in_pieces
 from loloha.collector.problem import Problem
 from loloha.collector.process import Parts
+from loloha.collector.quota import Quota
 from loloha.collector.read_cache import ReadCache
-from loloha.collector.share import Shares
 from loloha.collector.store import Round
 from loloha.collector.stored_campaign import StoredCampaign, matches
 from loloha.server.estimate import Estimate
@@ -199,7 +199,7 @@ def in_form(
     return Parts(None, in_pieces(document(**terms, **columns)))
 
 
-def answer(answers: Shares, pieces: list[bytes], name: str, form: Form) -> InPieces:
+def answer(answers: Quota, pieces: list[bytes], name: str, form: Form) -> InPieces:
     """The pieces of an answer; CSV and Parquet as files of a name."""
     file = None if form == "json" else f"{name}.{form}"
     return InPieces(answers, pieces, MEDIA[form], file)

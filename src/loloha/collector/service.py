@@ -35,7 +35,7 @@ from loloha.collector.context import Context
 from loloha.collector.etag import tagged
 from loloha.collector.input_error import explained
 from loloha.collector.metric import Metrics
-from loloha.collector.middleware import Entrance, Share
+from loloha.collector.middleware import Cors, Entrance
 from loloha.collector.openapi import described, problems, schemas
 from loloha.collector.problem import Problem, fault, unavailable
 from loloha.collector.settings import Settings
@@ -93,7 +93,7 @@ def create_app(
     _answer_errors_as_problems(app)
     _add_openapi(app, settings)
     app.chain = Entrance(
-        app, context=context, quick=upload.QUICK | joint_upload.QUICK, share=_sharing(settings)
+        app, context=context, quick=upload.QUICK | joint_upload.QUICK, cors=_cors(settings)
     )
     app.state.admission = app.chain.admission
     return app
@@ -119,7 +119,7 @@ class Application(FastAPI):
         await super().__call__(scope, receive, send)
 
 
-def _sharing(settings: Settings) -> Share | None:
+def _cors(settings: Settings) -> Cors | None:
     """Lets pages of the allowed origins read what an application answers, where there are any."""
     if not settings.allowed_origins:
         return None

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from loloha.collector.problem import unavailable
 from loloha.collector.process import Process
-from loloha.collector.share import Shares
+from loloha.collector.quota import Quota
 from loloha.errors import StoreError
 
 Result = TypeVar("Result")
@@ -19,14 +19,14 @@ class Workers:
     """A few threads with a short queue; excess work is refused."""
 
     def __init__(self, name: str, threads: int, most: int) -> None:
-        self._places = Shares(most, f"{name} must have a free place, none is left; come back")
+        self._places = Quota(most, f"{name} must have a free place, none is left; come back")
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix=name)
 
     async def run(
         self, work: Callable[..., Result], *arguments: Any, address: str | None = None
     ) -> Result:
-        """Run work in a thread, within the share of its address."""
-        with self._places.hold(address) as place:
+        """Run work in a thread, within the quota of its address."""
+        with self._places.reserve(address) as place:
             place.grow(1)
             try:
                 loop = asyncio.get_running_loop()

@@ -94,7 +94,7 @@ async def _cards(context: Context, fingerprints: list[str]) -> list[Card]:
 
 def _card(stored: StoredCampaign, stand: Standing, now: float) -> Card:
     # From the store: this collector may not know yet what another has changed.
-    state = Life(stand.state).at(stored, now).state
+    state = Life(stand.state).at(stored.campaign.schedule, now).state
     newest = ago(now - stand.newest_report) if stand.newest_report else "none yet"
     return Card(stored, stand.sums, state, following(state), newest)
 

@@ -8,7 +8,7 @@ import msgspec
 import sqlalchemy as sql
 
 from loloha.campaign import Schedule
-from loloha.collector.life import ENDED, GONE, State
+from loloha.collector.life import GONE, Life, State
 from loloha.collector.store import schema
 from loloha.collector.store.store import Store
 
@@ -62,15 +62,11 @@ class Overview:
             Glance(
                 row.fingerprint,
                 known[row.fingerprint][0],
-                _state(row.state, known[row.fingerprint][1], now),
+                Life(row.state).at(known[row.fingerprint][1], now).state,
                 row.newest_report,
             )
             for row in rows
         ]
-
-
-def _state(state: State, schedule: Schedule, now: float) -> State:
-    return "closed" if state not in ENDED and schedule.has_ended(now) else state
 
 
 def _read(connection: sql.Connection, fingerprint: str) -> tuple[str, Schedule]:

@@ -157,7 +157,7 @@ class Recorder:
         if life.first_open < first:
             self.close_before(connection, stored, first)
         # If no round takes reports, none is open and none will be.
-        is_open = life.at(stored, now).state == "open"
+        is_open = life.at(stored.campaign.schedule, now).state == "open"
         return (first if is_open else LARGEST_ROUND + 1), last
 
     def change(self, stored: StoredCampaign, life: Life) -> None:

@@ -112,7 +112,7 @@ class Store(Tenure):
         # goes later, in `Deletion.finish` or by the same call again, which end as ``deleted``.
         mine = schema.campaign.c.id == stored.id
         with self.locked(stored) as connection:
-            before = self._record.life(stored).at(stored, now).state
+            before = self._record.life(stored).at(stored.campaign.schedule, now).state
             require_next(before, wanted)
             state: State = "deleting" if wanted == "deleted" != before else wanted
             values: dict[str, Any] = {"state": state}

@@ -1,4 +1,4 @@
-"""A bound on what all requests hold together, and on the share of one address."""
+"""Quotas: a bound on what all requests hold together, and on the share of one address."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PARTS = 4
 """Largest share of one address."""
 
 
-class Shares:
+class Quota:
     """Counts bytes, or places, that are taken."""
 
     def __init__(self, most: int, advice: str) -> None:
@@ -22,13 +22,13 @@ class Shares:
         self._by_address: Counter[str] = Counter()
 
     @contextmanager
-    def hold(self, address: str | None) -> Iterator[Hold]:
-        """A growing hold, released at the end; without an address only the total is bounded."""
-        hold = Hold(self, address)
+    def reserve(self, address: str | None) -> Iterator[Reservation]:
+        """A reservation, released at the end; without an address only the total is bounded."""
+        reservation = Reservation(self, address)
         try:
-            yield hold
+            yield reservation
         finally:
-            hold.release()
+            reservation.release()
 
     def take(self, address: str | None, n: int) -> int:
         """Count n more; how much the address holds now."""
@@ -49,7 +49,7 @@ class Shares:
         return alone or (self.taken + n <= self.most and mine <= max(n, self.most // _PARTS))
 
 
-class Hold:
+class Reservation:
     """What one request holds.
 
     Attributes
@@ -57,21 +57,21 @@ class Hold:
     size : int
     """
 
-    def __init__(self, shares: Shares, address: str | None) -> None:
-        self._shares = shares
+    def __init__(self, quota: Quota, address: str | None) -> None:
+        self._quota = quota
         self._address = address
         self.size = 0
 
     def grow(self, n: int) -> None:
         """Hold n more."""
         self.size += n
-        shares = self._shares
-        mine = shares.take(self._address, n)
-        # One hold may be large; several holds of an address keep to its share.
-        if shares.taken > shares.most or mine > max(self.size, shares.most // _PARTS):
-            raise unavailable(shares.advice)
+        quota = self._quota
+        mine = quota.take(self._address, n)
+        # One reservation may be large; several of an address keep to its share.
+        if quota.taken > quota.most or mine > max(self.size, quota.most // _PARTS):
+            raise unavailable(quota.advice)
 
     def release(self) -> None:
         """Hold nothing any more."""
-        self._shares.take(self._address, -self.size)
+        self._quota.take(self._address, -self.size)
         self.size = 0
