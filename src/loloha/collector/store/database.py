@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -22,8 +21,7 @@ from sqlalchemy.exc import (
     SQLAlchemyError,
 )
 
-from loloha.collector.store import disk, server
-from loloha.collector.store.sidefile import MODULUS, following, must_be_whole, must_belong
+from loloha.collector.store import disk, server, sqlite_file
 from loloha.errors import ParameterError, StoreError
 
 DIALECTS = ("sqlite", "postgresql")
@@ -100,10 +98,7 @@ class Database:
                     "store must be in an existing folder; make the folder, or correct the path"
                 )
             if not is_ready:
-                server.must_be_database(path)
-                must_belong(path)
-                server.must_be_ours(path)
-                must_be_whole(path)
+                sqlite_file.must_suit(path)
                 # Make a file that only the owner can read, where there is none.
                 with suppress(OSError):
                     os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
@@ -334,9 +329,9 @@ def _begin_writing(connection: Connection) -> None:
     # Bypasses SQLAlchemy's result layer: each commit begins so.
     driver: Any = connection.connection.dbapi_connection
     driver.execute("BEGIN IMMEDIATE")
-    # By this number a write-ahead log is matched to the file: see `sidefile`.
+    # By this number a write-ahead log is matched to the file: see `sqlite_file`.
     (number,) = driver.execute("PRAGMA user_version").fetchone()
-    number = following(number) if number else 1 + secrets.randbelow(MODULUS - 1)
+    number = sqlite_file.following(number)
     driver.execute(f"PRAGMA user_version = {number}")
 
 

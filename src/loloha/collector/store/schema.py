@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from sqlalchemy import (
     BigInteger,
     Column,
@@ -158,3 +160,16 @@ estimate = Table(
     Column("lower", Double),
     Column("upper", Double),
 )
+
+VERSIONS = "alembic_version"
+"""Table of the version of the others; programs that use the same library have one, too."""
+NAMES = sorted({VERSIONS, *metadata.tables})
+"""What a new store must find free."""
+_MARKS = {VERSIONS, "writer", "admin_key", "campaign"}
+"""A store of any release has these."""
+
+
+def is_foreign(taken: Iterable[str]) -> bool:
+    """Whether names that are taken, of those that matter, are not those of a store."""
+    names = set(taken)
+    return bool(names) and not names >= _MARKS

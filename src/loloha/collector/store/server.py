@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import logging
-import sqlite3
-from collections.abc import Iterable
-from contextlib import closing, suppress
-from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import quote
 
 from loloha.collector.store import schema
 from loloha.errors import StoreError
@@ -17,13 +12,6 @@ from loloha.errors import StoreError
 if TYPE_CHECKING:
     from sqlalchemy.engine import URL
 
-_MAGIC = b"SQLite format 3\0"
-VERSIONS = "alembic_version"
-"""Table of the version of the others; programs that use the same library have one, too."""
-_MARKS = {VERSIONS, "writer", "admin_key", "campaign"}
-"""A store of any release has these."""
-NAMES = sorted({VERSIONS, *schema.metadata.tables})
-"""What a new store must find free."""
 FOREIGN = "one that belongs to another program; give loloha a database (or schema) of its own"
 _log = logging.getLogger(__name__)
 
@@ -33,45 +21,6 @@ NO_SESSION = "no session in time"
 SESSIONS = 15
 """The most that a collector has: readers, the one that writes, the one that leads, those of four
 processes, and one that erases."""
-
-
-def is_foreign(taken: Iterable[str]) -> bool:
-    """Whether names that are taken, of those that matter, are not those of a store."""
-    names = set(taken)
-    return bool(names) and not names >= _MARKS
-
-
-def must_be_database(path: Path) -> None:
-    """Refuse what is no SQLite file, before SQLite or anybody else opens it: it may be a pipe."""
-    if not path.exists():
-        return
-    if not path.is_file():
-        raise _other("something other than a file")
-    # Opening it tells why it cannot be read.
-    with suppress(OSError), path.open("rb") as file:
-        if file.read(len(_MAGIC)) not in (b"", _MAGIC):
-            raise _other("a file that is not an SQLite database")
-
-
-def must_be_ours(path: Path) -> None:
-    """Refuse an SQLite file of another program, whatever its tables are called."""
-    if not path.exists() or not path.stat().st_size:
-        return
-    address = f"file:{quote(str(path.resolve()))}?mode=ro"
-    try:
-        with closing(sqlite3.connect(address, uri=True)) as connection:
-            taken = [name for (name,) in connection.execute("SELECT name FROM sqlite_master")]
-    except sqlite3.DatabaseError:
-        # Opening it tells why.
-        return
-    if is_foreign(taken):
-        raise _other("one that belongs to another program")
-
-
-def _other(what: str) -> StoreError:
-    return StoreError(
-        f"store must be a file of loloha's own, got {what}; nothing was touched: name another file"
-    )
 
 
 class Setting(NamedTuple):
@@ -161,7 +110,7 @@ def _cause(connection: Any, accept_losses: bool) -> str | None:
     connection.execute("SET statement_timeout = '60s'")
     with connection.cursor(binary=True) as cursor:
         losing = [f"{setting.name}={setting.losing}" for setting in _OF_SERVER]
-        row = cursor.execute(_FACTS, {"names": NAMES, "losing": losing}).fetchone()
+        row = cursor.execute(_FACTS, {"names": schema.NAMES, "losing": losing}).fetchone()
     encoding, is_standby, is_read_only, has_no_schema, cannot_create, taken, loses = row
     if isinstance(encoding, bytes):
         encoding = encoding.decode("ascii", "replace")
@@ -184,7 +133,7 @@ def _cause(connection: Any, accept_losses: bool) -> str | None:
         )
     if cannot_create:
         return "a user that may not create tables; GRANT CREATE, USAGE ON SCHEMA to it"
-    if is_foreign(taken):
+    if schema.is_foreign(taken):
         return FOREIGN
     return _loss(loses, accept_losses)
 

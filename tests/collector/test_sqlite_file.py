@@ -14,7 +14,7 @@ from loloha.cli import main
 from loloha.collector.context import Context
 from loloha.collector.metric import Metrics
 from loloha.collector.settings import Settings
-from loloha.collector.store import Store, sidefile
+from loloha.collector.store import Store, sqlite_file
 from loloha.collector.submission import Submission
 from loloha.collector.terms import Terms
 from loloha.errors import StoreError
@@ -169,16 +169,16 @@ def test_a_damaged_store_is_refused_untouched(sqlite_url: str) -> None:
 
 
 def test_numbers_go_on_after_the_largest() -> None:
-    assert sidefile.following(1) == 2
-    assert sidefile.following(sidefile.MODULUS - 2) == sidefile.MODULUS - 1
-    assert sidefile.following(sidefile.MODULUS - 1) == 1
+    assert sqlite_file.following(1) == 2
+    assert sqlite_file.following(sqlite_file.MODULUS - 2) == sqlite_file.MODULUS - 1
+    assert sqlite_file.following(sqlite_file.MODULUS - 1) == 1
 
 
 def test_numbers_may_start_anew_within_a_log(sqlite_url: str, tmp_path: Path) -> None:
     path = Path(sqlite_url.removeprefix("sqlite:///"))
     store = Store(sqlite_url)
     with store.database.writer.connect() as connection:
-        connection.exec_driver_sql(f"PRAGMA user_version = {sidefile.MODULUS - 3}")
+        connection.exec_driver_sql(f"PRAGMA user_version = {sqlite_file.MODULUS - 3}")
         connection.commit()
     store.database.erase(None)  # type: ignore[arg-type]
     count(store, 0)

@@ -1,4 +1,4 @@
-"""Checks that the files which SQLite keeps beside a store belong to it, before any is opened.
+"""Checks of an SQLite file before a store is opened there, and of the files beside it.
 
 A write-ahead log does not name its database: beside a restored backup SQLite would write its pages
 over others. So each transaction of ours counts up a number on the first page: that of the file must
@@ -7,6 +7,7 @@ be one of those in its log, or the one before them.
 
 from __future__ import annotations
 
+import secrets
 import sqlite3
 import struct
 from collections.abc import Iterator
@@ -15,21 +16,64 @@ from pathlib import Path
 from time import monotonic, sleep
 from urllib.parse import quote
 
+from loloha.collector.store import schema
 from loloha.errors import StoreError
 
 MODULUS = 1 << 31
 """Numbers go from 1 to below it, and on at 1; 0 is a store of 0.2.0, of which nothing is known."""
-_MAGIC = (0x377F0682, 0x377F0683)
+_FILE_MAGIC = b"SQLite format 3\0"
+_LOG_MAGIC = (0x377F0682, 0x377F0683)
 _LOG_HEADER, _FRAME_HEADER, _PAGE_HEADER = 32, 24, 100
 _TRIES = 3
 
 
 def following(number: int) -> int:
-    """The number of the next transaction."""
-    return number % (MODULUS - 1) + 1
+    """The number of the next transaction; any after 0."""
+    return number % (MODULUS - 1) + 1 if number else 1 + secrets.randbelow(MODULUS - 1)
 
 
-def must_belong(path: Path) -> None:
+def must_suit(path: Path) -> None:
+    """Refuse a file that is no store, or not a whole one, or beside which others' logs lie."""
+    _must_be_database(path)
+    _must_belong(path)
+    _must_be_ours(path)
+    _must_be_whole(path)
+
+
+def _must_be_database(path: Path) -> None:
+    """Refuse what is no SQLite file, before SQLite or anybody else opens it: it may be a pipe."""
+    if not path.exists():
+        return
+    if not path.is_file():
+        raise _other("something other than a file")
+    # Opening it tells why it cannot be read.
+    with suppress(OSError), path.open("rb") as file:
+        if file.read(len(_FILE_MAGIC)) not in (b"", _FILE_MAGIC):
+            raise _other("a file that is not an SQLite database")
+
+
+def _must_be_ours(path: Path) -> None:
+    """Refuse an SQLite file of another program, whatever its tables are called."""
+    if not path.exists() or not path.stat().st_size:
+        return
+    address = f"file:{quote(str(path.resolve()))}?mode=ro"
+    try:
+        with closing(sqlite3.connect(address, uri=True)) as connection:
+            taken = [name for (name,) in connection.execute("SELECT name FROM sqlite_master")]
+    except sqlite3.DatabaseError:
+        # Opening it tells why.
+        return
+    if schema.is_foreign(taken):
+        raise _other("one that belongs to another program")
+
+
+def _other(what: str) -> StoreError:
+    return StoreError(
+        f"store must be a file of loloha's own, got {what}; nothing was touched: name another file"
+    )
+
+
+def _must_belong(path: Path) -> None:
     """Refuse a store with files beside it that were left by another state of it."""
     for attempt in range(_TRIES):
         error = _error(path)
@@ -41,7 +85,7 @@ def must_belong(path: Path) -> None:
     raise StoreError(error)
 
 
-def must_be_whole(path: Path, seconds: float = 2.0) -> None:
+def _must_be_whole(path: Path, seconds: float = 2.0) -> None:
     """Refuse a damaged store: looks at its newest state for so long at most, and writes nothing."""
     if not path.exists() or not path.stat().st_size:
         return
@@ -96,7 +140,7 @@ def _numbers(log: Path) -> Iterator[int]:
         return
     with file:
         header = file.read(_LOG_HEADER)
-        if len(header) < _LOG_HEADER or struct.unpack(">I", header[:4])[0] not in _MAGIC:
+        if len(header) < _LOG_HEADER or struct.unpack(">I", header[:4])[0] not in _LOG_MAGIC:
             return
         size = struct.unpack(">I", header[8:12])[0]
         while len(frame := file.read(_FRAME_HEADER + _PAGE_HEADER)) == _FRAME_HEADER + _PAGE_HEADER:
