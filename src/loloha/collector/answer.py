@@ -1,8 +1,9 @@
-"""Large answers: encoded and sent in pieces, with a common bound."""
+"""Answers: small ones, and large ones encoded and sent in pieces, with a common bound."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -10,11 +11,10 @@ import numpy as np
 from starlette.responses import Response
 
 from loloha.collector.problem import Problem, response
-from loloha.collector.quota import Quota
 from loloha.collector.rate import group_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from starlette.types import Message, Receive, Scope, Send
 
@@ -155,14 +155,10 @@ class InPieces(Response):
                 except Problem as problem:
                     await response(problem)(scope, receive, send)
                     return
-            start = {"status": self.status_code, "headers": self.raw_headers}
-            await send({"type": "http.response.start", **start})
             # Freed one by one as they are sent.
             pieces = list(self._pieces)[::-1]
             self._pieces = []
-            while pieces:
-                await send({"type": "http.response.body", "body": pieces.pop(), "more_body": True})
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
+            await _send(self, send, (pieces.pop() for _ in range(len(pieces))))
 
 
 class Shared(Response):
@@ -174,12 +170,15 @@ class Shared(Response):
         super().__init__(None, media_type=media, headers={**size, **(headers or {})})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        start = {"status": self.status_code, "headers": self.raw_headers}
-        await send({"type": "http.response.start", **start})
-        for body in self._bodies:
-            for piece in pieces_of(body):
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
+        await _send(self, send, chain.from_iterable(map(pieces_of, self._bodies)))
+
+
+async def _send(answer: Response, send: Send, pieces: Iterable[bytes | memoryview]) -> None:
+    start = {"status": answer.status_code, "headers": answer.raw_headers}
+    await send({"type": "http.response.start", **start})
+    for piece in pieces:
+        await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 def cut(body: bytes | bytearray) -> list[bytes]:
