@@ -119,6 +119,13 @@ COLLECTOR = [
         "collector/test_watching.py -k is_an_object",
     ),
     Mutant(
+        "reports of the second upload of a commit are answered in the places of the first",
+        "wire/batch.py",
+        "batch.index + start",
+        "batch.index",
+        "collector/test_store.py -k across_uploads",
+    ),
+    Mutant(
         "small uploads wait for all large ones",
         "collector/commit.py",
         "self._next_is_small = line is self._large",
