@@ -334,16 +334,20 @@ def test_a_collector_of_a_release_that_writes_alone_is_stopped(postgresql_url: s
     old = Store(postgresql_url)
     stored, _ = old.create(campaign(), TERMS, token=None, now=NOW)
     with old.database.write() as connection:
+        # As 0.2.0 left it.
+        connection.exec_driver_sql("DROP VIEW loloha_estimates")
         connection.exec_driver_sql(
-            "ALTER TABLE campaign DROP COLUMN last_writer, DROP COLUMN newest_report"
+            "ALTER TABLE campaign DROP COLUMN state, DROP COLUMN last_writer,"
+            " DROP COLUMN newest_report"
         )
         connection.exec_driver_sql(
             "ALTER TABLE admin_key DROP COLUMN label, DROP COLUMN created,"
             " DROP COLUMN used, DROP COLUMN expires"
         )
-        connection.exec_driver_sql("DROP VIEW loloha_estimates")
-        connection.exec_driver_sql("DROP TABLE estimated_round, estimate, admin_session")
-        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0004'")
+        connection.exec_driver_sql(
+            "DROP TABLE estimated_round, estimate, admin_session, alarm, alarm_mark"
+        )
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0002'")
     new = Store(postgresql_url)
     with pytest.raises(StoreError, match="taken it over"):
         old.set_state(stored, "paused", NOW)

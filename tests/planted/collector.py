@@ -57,7 +57,7 @@ COLLECTOR = [
     ),
     Mutant(
         "a collector that writes alone goes on beside others",
-        "collector/migrations/versions/v0005_collectors.py",
+        "collector/migrations/versions/v0009_of_0_3.py",
         "op.execute('UPDATE writer SET epoch = epoch + 1 WHERE epoch > 0')",
         "None",
         "collector/test_side_by_side.py -k writes_alone",
