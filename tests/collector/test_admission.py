@@ -24,11 +24,11 @@ from loloha.collector.admission import (
     require_short_headers,
 )
 from loloha.collector.body import PAGES, Admitted
-from loloha.collector.middleware import take_off
+from loloha.collector.middleware import Application, take_off
 from loloha.collector.problem import Problem
 from loloha.collector.rate import RateLimit
 from loloha.collector.secret import hashed
-from loloha.collector.service import Application, create_app
+from loloha.collector.service import create_app
 from loloha.collector.settings import Settings
 from loloha.collector.store import Store
 from loloha.collector.store.admin_session import AdminSession, AdminSessions

@@ -16,7 +16,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from loloha.campaign.schedule import to_text
-from loloha.collector.life import GONE, STATES
+from loloha.collector.life import SHOWN
 from loloha.collector.metric import Metrics
 from loloha.collector.smoothed import of_alarms
 from loloha.collector.smoothed_cache import rounds_together
@@ -130,7 +130,7 @@ class AlarmWatch:
         if self._closing:
             return False
         now = self._now()
-        there = self._store.fingerprints(states=[state for state in STATES if state not in GONE])
+        there = self._store.fingerprints(states=SHOWN)
         for fingerprint in self._known.keys() - there:
             del self._known[fingerprint]
             # A campaign without tested rounds has no gauge.

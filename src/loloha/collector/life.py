@@ -18,6 +18,7 @@ LISTED: tuple[State, ...] = ("open", "paused", "closed")
 """Other states are shown by address only."""
 GONE: tuple[State, ...] = ("deleting", "deleted")
 """The counts are deleted or being deleted, and are not shown."""
+SHOWN: tuple[State, ...] = tuple(state for state in STATES if state not in GONE)
 ENDED: tuple[State, ...] = ("closed", "archived", *GONE)
 """No round takes reports any more."""
 _FOLLOWS: dict[Wanted, tuple[State, ...]] = {

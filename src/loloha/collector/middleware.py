@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 
 from loloha.collector.admin.view import answer_to
@@ -43,6 +44,26 @@ Cors = Callable[["ASGIApp"], "ASGIApp"]
 """Adds the headers by which pages of other sites may read an answer."""
 
 
+class Application(FastAPI):
+    """The routes behind the chain of checks.
+
+    Attributes
+    ----------
+    chain : Entrance
+    """
+
+    chain: Entrance
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Take a request from the server."""
+        take = self.chain if scope["type"] == "http" else self.answer
+        await take(scope, receive, send)
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Take a request from the chain."""
+        await super().__call__(scope, receive, send)
+
+
 class Entrance:
     """Admits requests, passes them to their handlers, sends the answers.
 
@@ -51,7 +72,7 @@ class Entrance:
     """
 
     def __init__(
-        self, app: Any, *, context: Context, quick: Mapping[str, Quick], cors: Cors | None
+        self, app: Application, *, context: Context, quick: Mapping[str, Quick], cors: Cors | None
     ) -> None:
         self.admission = Admission(context, app.router.routes, quick)
         self._app = app

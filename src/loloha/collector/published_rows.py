@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from loloha.collector import estimates
-from loloha.collector.life import GONE, STATES
+from loloha.collector.life import SHOWN
 from loloha.collector.store.estimate_rows import EstimateRows
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class PublishedRows:
 
     def run(self) -> bool:
         """Write newly published rows, and delete those no longer shown."""
-        there = self._store.fingerprints(states=[state for state in STATES if state not in GONE])
+        there = self._store.fingerprints(states=SHOWN)
         for fingerprint in self._known.keys() - there:
             del self._known[fingerprint]
         for fingerprint in there:

@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from fastapi import FastAPI, Request, Response
@@ -35,15 +35,12 @@ from loloha.collector.context import Context
 from loloha.collector.etag import tagged
 from loloha.collector.input_error import explained
 from loloha.collector.metric import Metrics
-from loloha.collector.middleware import Cors, Entrance
+from loloha.collector.middleware import Application, Cors, Entrance
 from loloha.collector.openapi import described, problems, schemas
 from loloha.collector.problem import Problem, fault, unavailable
 from loloha.collector.settings import Settings
 from loloha.collector.timekeeper import steady_seconds
 from loloha.errors import StoreError
-
-if TYPE_CHECKING:
-    from starlette.types import Receive, Scope, Send
 
 _MOST_SHOWN = 3
 _METRICS_COST = 5
@@ -97,26 +94,6 @@ def create_app(
     )
     app.state.admission = app.chain.admission
     return app
-
-
-class Application(FastAPI):
-    """The routes behind the chain of checks.
-
-    Attributes
-    ----------
-    chain : Entrance
-    """
-
-    chain: Entrance
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Take a request from the server."""
-        take = self.chain if scope["type"] == "http" else self.answer
-        await take(scope, receive, send)
-
-    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Take a request from the chain."""
-        await super().__call__(scope, receive, send)
 
 
 def _cors(settings: Settings) -> Cors | None:
