@@ -140,7 +140,9 @@ SECONDS: list[tuple[Any, Any, float, float | None]] = [
         ("Sun, 6 Nov 1994 12:00:30 GMT", None), ("Sun, 06 Nov 94 12:00:30 GMT", None),
         ("Sunday, 06-Nov-94 12:00:30 GMT", None), ("Sun Nov  6 12:00:30 1994", None),
         ("1994-11-06T12:00:30Z", None), ("06 Nov 1994 12:00:30 GMT", None),
-        ("Sun, 00 Nov 1994 12:00:30 GMT", None),
+        ("Sun, 00 Nov 1994 12:00:30 GMT", None), ("Sun, 06 Nov 12024 12:00:30 GMT", None),
+        *((f"Sun, 06 Nov {year} 12:00:30 GMT", None) for year in ("0000", "0001", "0094", "0999")),
+        ("Thu, 06 Nov 1000 12:00:30 GMT", 0),
     )),
     # A device's clock may be wrong: the answer's own comes first.
     (SUNDAY.format("12:00:30"), SUNDAY.format("12:00:00"), 0.0, 30),

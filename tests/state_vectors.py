@@ -198,3 +198,56 @@ def refused() -> Iterator[Plain]:
     yield with_own(lambda one: {**one, "campaign": {**one["campaign"], "more": 1}})
     yield checked({**ledger, "more": 1})
     yield {**ledger, "spent": 1.0}
+    yield from (checked(state) for state in otherwise())
+
+
+def otherwise() -> Iterator[Plain]:
+    """States with their checksums that no release would write like that."""
+    made, ledger = client(PROTOCOLS[0], 3).to_dict(), next(ledgers())
+    alone = client(PROTOCOLS[5], 3).to_dict()
+    for member in (
+        {"key": 3}, {"memo": made["memo"][::-1]}, {"reports": 1 << 53}, {"limit": 64},
+        {"spent_before": 0}, {"version": 3, "committed_before": 0.0},
+        {"answered": [[*one, one[1]] for one in made["answered"]]},
+        {"protocol": without(made["protocol"], "hash")},
+        {"protocol": {**made["protocol"], "type": "BiLOLOHA"}},
+        {"sent": [[round, 3, y] for round, _, y in made["sent"]]},
+    ):  # fmt: skip
+        yield {**made, **member}
+    yield {**alone, "key": 1}
+    for rounds in (7, [], "", [[0, 4]], {"0" * 64: ""}, {"0" * 64: [[0, 4, 4]]}):
+        yield {**ledger, "answered": rounds}
+    for member in ({"spent": 2}, {"committed": 2.0}, {"committed": ""}, {"answered_before": {}}):
+        yield {**ledger, **member}
+    yield without(ledger, "answered")
+    agreement = json.loads(Agreement((enrolment(HASHED, 3),), None).to_bytes())
+    for member in ({"version": 2.0}, {"committed": 0.0}, {"answered_before": {}}):
+        yield {**agreement, **member}
+    yield without(agreement, "limit")
+    (own,) = agreement["enrolments"]
+    (first, second, *more), sent = own["queue"], json.loads(own["queue"][0][1])
+    spoken = own["queue"][0][1]
+    for queue in (
+        "", [second, first, *more], [first, first], [[*first, 0]],
+        # A collector takes the last of two members.
+        [[0, spoken[:-1] + ',"round":0}']], [[0, '{"round":5,' + spoken[1:]]],
+        [[0, json.dumps({**sent, "y": "02"})]],
+    ):  # fmt: skip
+        yield {**agreement, "enrolments": [{**own, "queue": queue}]}
+    document = without(own["campaign"], "keys")
+    yield {**agreement, "enrolments": [{**own, "campaign": document}]}
+    # Of reports that are kept no more a client knows all but the answer.
+    for protocol in (PROTOCOLS[0], PROTOCOLS[5], RAPPOR(k=5, eps_inf=2.0, eps_1=1.0)):
+        known = enrolment(campaign("forgotten", protocol=protocol), 3)
+        plain = json.loads(Agreement((known,), None).to_bytes())
+        (one,) = plain["enrolments"]
+        one["client"] = checked({**one["client"], "sent": []})
+        told = json.loads(known.queue[0])
+        for change in ({"y": "ff"}, {"y": ""}, {"y": "0"}, {"y": 1}, {"key": "00"}, {"key": ""}):
+            queue = [[0, json.dumps({**told, **change})]]
+            yield {**plain, "enrolments": [{**one, "queue": queue}]}
+
+
+def without(plain: Plain, name: str) -> Plain:
+    """All members but one."""
+    return {one: part for one, part in plain.items() if one != name}

@@ -8,7 +8,7 @@
 import { readSync, writeSync } from "node:fs";
 import { auditor } from "./audit.js";
 import { Campaign, Client, LolohaError, encode } from "./src/index.js";
-import { reader, textOf } from "./src/state.js";
+import { stateOf, textOf } from "./src/state.js";
 
 let pending = "";
 
@@ -102,7 +102,7 @@ const ANSWERS = {
   },
 
   async sender({ state }) {
-    return { state: await textOf(await reader()(state)) };
+    return { state: await textOf(await stateOf(state)) };
   },
 };
 

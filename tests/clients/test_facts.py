@@ -24,7 +24,7 @@ LIMITS = [
     ("state", "LEDGER", "loloha.sender.ledger", "LEDGER_TYPE"),
     ("rounds", "MOST_INTERVALS", "loloha.client.answered", "MOST_INTERVALS"),
     ("sender", "MOST_QUEUED", "loloha.sender.agreement", "MOST_QUEUED"),
-    ("sender", "FRUITLESS", "loloha.sender.delivery", "_FRUITLESS"),
+    ("delivery", "FRUITLESS", "loloha.sender.delivery", "_FRUITLESS"),
     ("answer", "LARGEST_ANSWER", "loloha.sender.receipt", "_LARGEST"),
     ("answer", "MOST_BRACKETS", "loloha.sender.receipt", "_MOST_BRACKETS"),
     ("answer", "LONGEST_WAIT", "loloha.sender.connection", "_LONGEST_WAIT"),

@@ -456,7 +456,11 @@ def test_a_document_that_is_not_the_pinned_one_is_refused(tmp_path: Path, clock:
 
 def test_what_is_no_campaign_address_is_refused(tmp_path: Path, clock: Clock) -> None:
     with sender(tmp_path, clock) as one:
-        for bad in ("", "ftp://x/v1/campaigns/" + "0" * 64, "http://x", "http://x/v1/campaigns/1"):
+        path = "/v1/campaigns/" + "0" * 64
+        for bad in (
+            "", "http://x", "http://x/v1/campaigns/1", f"ftp://x{path}", f"http:/x{path}",
+            f"http://x{path}?a", f"http://x{path}#a", f"http://x{path} ", f"http://x y{path}",
+        ):  # fmt: skip
             with pytest.raises(ParameterError, match="url must"):
                 one.agree(bad)
 

@@ -78,7 +78,8 @@ export function fateOf(answer, reporter) {
 
 /** Seconds: more than this is this. */
 const LONGEST_WAIT = 1e9;
-const WEEKDAY = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), /;
+/** The day of a date whose year has four digits, the first not 0: others are read as years of another century. */
+const WEEKDAY = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), (?=.{7}[1-9].{16}$)/;
 
 /** Unix seconds of a date as HTTP writes it, undefined for anything else. */
 function secondsOf(text) {

@@ -15,7 +15,7 @@ function moment(name, value) {
   const start = Date.parse(value) / 1000;
   // Some readers take 30 February for 2 March.
   const holds = isInteger(start, LAST_START) && new Date(value).toJSON().replace(".000", "") === value;
-  must(holds, `${name} must be a date and time in UTC, such as 2026-01-05T00:00:00Z`);
+  must(holds, `${name} must be a date and time in UTC, in whole seconds`);
   return start;
 }
 
@@ -48,8 +48,8 @@ export class Campaign {
     /** `plain` is the document. */
     Object.assign(this, others, { domain: labels, schedule, plain: document });
     const { protocol, keys } = this;
-    must(labels.k === protocol.k, "labels must be k, one for each value of the protocol; correct k or the labels");
-    must(keys === "drawn" || (protocol.longitudinal && protocol.encoding.width), "keys must be drawn where the protocol keeps none; write keys: drawn");
+    must(labels.k === protocol.k, "labels must be k, one for each value of the protocol");
+    must(keys === "drawn" || (protocol.longitudinal && protocol.encoding.width), "keys must be drawn where the protocol keeps none");
   }
 
   /**
@@ -80,7 +80,7 @@ export class Campaign {
     const digest = await sha256(canonical(document));
     must(
       [undefined, digest].includes(fingerprint),
-      "campaign must have the fingerprint of its address, it is another one; ask for the right address",
+      "campaign must have the fingerprint of its address; ask for the right one",
       CampaignError,
     );
     campaign.fingerprint = digest;
@@ -101,10 +101,10 @@ export class Campaign {
     return [...Array(k).keys()].map(labelOf);
   }
 
-  /** Whether its end date leaves a round, and a moment in Unix seconds, to be answered. */
-  takes(round, moment) {
+  /** Whether its end date leaves a round, and the moment that `now` gives in Unix seconds, to be answered. */
+  takes(round, now) {
     const { start, seconds, expires } = this.schedule;
-    return !expires || (moment < expires && start + round * seconds < expires);
+    return !expires || (now() < expires && start + round * seconds < expires);
   }
 
   /** Number of the round that holds a moment in Unix seconds; negative before the start. */

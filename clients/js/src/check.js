@@ -37,7 +37,7 @@ export const choice = (...options) => (name, value) => {
 /** 1..200 printable characters without spaces at the ends. */
 export function text(name, value) {
   const holds = typeof value === "string" && /^(?! )(?: |[^\p{C}\p{Z}]){1,200}(?<! )$/u.test(value);
-  must(holds, `${name} must be 1..200 printable characters without spaces at the ends; shorten or clean it`);
+  must(holds, `${name} must be 1..200 printable characters without spaces at the ends`);
   return value;
 }
 

@@ -80,7 +80,7 @@ export class Client {
     const state = this.#state;
     let sent = state.sent.find(([one]) => one === round);
     if (!sent) {
-      must(!this.hasAnswered(round), "round must be one that was not answered; its report is forgotten, and answering again would spend more", StateError);
+      must(!this.hasAnswered(round), "round must be one that was not answered; its report is forgotten", StateError);
       // Summed up only where there is a limit: this runs in every report.
       if (state.limit !== null) afford(state.limit, this.committed + this.protocol.perReport);
       sent = [round, ...this.#answer(value)];
@@ -241,10 +241,16 @@ export class Client {
 
   /** The client that `save` wrote; it goes on exactly where that one was. */
   static load(text, options) {
-    return sound(() => Client.restore(parse(text), options));
+    return sound(async () => {
+      const plain = parse(text);
+      const client = await Client.restore(plain, options);
+      // What would be written otherwise, with a member less for example, this release cannot keep.
+      must((await client.save()) === canonical(plain), UNKNOWN, StateError);
+      return client;
+    });
   }
 
-  /** The client of a state that is parsed already. */
+  /** The client of a state that is parsed already; whoever reads it checks that it is written again as it was. */
   static async restore(plain, { protocol, rng } = {}) {
     const isKnown = plain?.type === TYPE && [VERSION, COMMITTED_VERSION].includes(plain.version);
     must(isKnown, UNKNOWN, StateError);
@@ -258,21 +264,21 @@ export class Client {
   }
 
   /** Become what was written, if a client can be that. */
-  #take({ version, committed_before, ...plain }) {
+  #take({ committed_before, ...plain }) {
     const { longitudinal, encoding, spec } = this.protocol;
-    const { isKey, isAnswer, memoSymbols, memoCells, width } = encoding;
-    const state = { ...plain, version: VERSION };
-    const namesOf = (one) => String(Object.keys(one).sort());
-    must(namesOf(state) === namesOf(this.#state));
-    this.#state = state;
+    const { isKey, isAnswer, memoSymbols, memoCells } = encoding;
+    const state = this.#state;
+    for (const name of Object.keys(state)) state[name] = plain[name];
+    state.version = VERSION;
     const { key, memo, sent, table, panel, answered, reports, limit, spent_before, secret } = state;
     this.#committed = committed_before || this.#implied;
+    const own = canonical(encoding.sent(key));
     must(
       (longitudinal ? isKey(key) : key === null) &&
         isInteger(reports) &&
         areRounds(answered) &&
         isAmount(spent_before) &&
-        (version === VERSION ? committed_before === undefined : isAmount(committed_before)) &&
+        isAmount(this.#committed || 0) &&
         (limit === null || (isAmount(limit) && covers(limit, this.protocol.loss))) &&
         unhex(secret).length === SECRET_BYTES &&
         (!panel || (panel.length === 2 && isInteger(panel[1], panel[0] - 1))) &&
@@ -289,7 +295,12 @@ export class Client {
         sent.flat().length === 3 * sent.length &&
         new Set(this.sentRounds).size === sent.length &&
         sent.every(
-          ([round, key, y]) => isInteger(round) && this.isDue(round) && this.hasAnswered(round) && (width ? isKey(key) : key === null) && isAnswer(y),
+          ([round, shown, y]) =>
+            isInteger(round) &&
+            this.isDue(round) &&
+            this.hasAnswered(round) &&
+            (longitudinal ? canonical(shown) === own : isKey(shown)) &&
+            isAnswer(y),
         ),
     );
   }

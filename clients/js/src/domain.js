@@ -28,7 +28,7 @@ function list(labels, other) {
     return clean(String(label));
   });
   const index = new Map(texts.map((text, v) => [text, v]));
-  must(index.size === all.length, "labels must differ, two are equal; remove one");
+  must(index.size === all.length, "labels must differ, two are equal");
   const isNumeric = labels.every((_, v) => whole(texts[v]) === texts[v]);
   return {
     k: all.length,
@@ -68,7 +68,7 @@ function range(labels, other) {
 function ends(name, value) {
   const isEnd = (end) => Number.isFinite(end) && Math.abs(end) <= SCALE;
   const holds = Array.isArray(value) && value.length === 2 && value.every(isEnd) && value[0] < value[1];
-  must(holds, "range must be two numbers [low, high], low below high; correct it");
+  must(holds, "range must be two numbers [low, high], low below high");
   return value;
 }
 

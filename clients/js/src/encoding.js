@@ -6,6 +6,7 @@
  */
 
 import { isInteger } from "./check.js";
+import { must } from "./errors.js";
 import { FAMILIES, keysUpTo } from "./hashing.js";
 import { bigEndian, bytesFor, hex, unhex } from "./number.js";
 
@@ -30,6 +31,7 @@ export function symbolEncoding(spec) {
       return other >= x ? other + 1 : other;
     },
     answerText: (y) => bigEndian(y, bytesFor(g - 1)),
+    answerOf: (text) => Number(`0x${text}`),
     answerPlain: itself,
     answerFrom: itself,
   };
@@ -73,6 +75,7 @@ function bits(size) {
       return drawn;
     },
     answerText: hex,
+    answerOf: itself,
     answerPlain: hex,
     answerFrom: unhex,
   };
@@ -119,6 +122,13 @@ function buckets(k, b, d) {
     },
     keyFrom: (text) => text.match(RegExp(`.{${2 * width}}`, "g")).map((one) => Number(`0x${one}`)),
   };
+}
+
+/** The key that a message has as hexadecimal digits, undefined for none; of every digit, and no other. */
+export function keyOf(encoding, text) {
+  const key = text === undefined ? null : encoding.keyFrom(text);
+  must(encoding.isKey(key) && keyText(encoding, key) === (text ?? ""));
+  return key;
 }
 
 /** A key as hexadecimal digits, none for no key. */

@@ -30,7 +30,7 @@ export function must(holds, message, Kind = ParameterError) {
 export const UNKNOWN = "state must be of a known type and version; use the release of loloha that wrote it";
 
 const DAMAGED =
-  "state must be what a client wrote, it is damaged; withdraw, which deletes it, and agree again only if the user does";
+  "state must be what a client wrote, it is damaged; withdraw, and agree again only if the user does";
 
 /** What `act` reads of a state. The cause of damage is dropped: it could quote the state. */
 export async function sound(act) {

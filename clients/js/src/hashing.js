@@ -15,7 +15,7 @@ const MERSENNE = 2 ** 31 - 1;
 function linear(k, g) {
   let size = g;
   while (size < k) size *= g;
-  must(isPrime(g) && size * g <= LARGEST_TABLE, "g must be a prime, small enough for k, with this hash; choose another g, or hash affine");
+  must(isPrime(g) && size * g <= LARGEST_TABLE, "g must be a prime, small enough for k; choose another");
   return {
     ...keysUpTo(size - 1, 1),
     memoIndex(key, v) {
@@ -67,7 +67,7 @@ function prime(k, g) {
 
 /** P = 2^31 - 1; the key is a 2^31 + b. */
 function affine(k, g) {
-  must(k <= 2 ** 22, "k must be at most 2^22 with hash affine; choose another hash");
+  must(k <= 2 ** 22, "k must be at most 2^22 with hash affine; choose another");
   // JSON reads small ones as numbers.
   const split = (key) => [BigInt(key) >> 31n, BigInt(key) & BigInt(MERSENNE)].map(Number);
   return {

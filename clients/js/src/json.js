@@ -21,7 +21,7 @@ export function floatText(x) {
   const size = Math.abs(x);
   // Exponents have two digits at least.
   if ((size && size < 1e-4) || size >= 1e16) return x.toExponential().replace(/e.(?=\d$)/, "$&0");
-  return Number.isInteger(x) ? `${x}.0` : String(x);
+  return Number.isInteger(x) ? `${Object.is(x, -0) ? "-0" : x}.0` : String(x);
 }
 
 const TOKEN = /"(?:[^"\\]|\\.)*"|[\w.+-]+/g;

@@ -1,28 +1,38 @@
 /** One report as JSON: within a campaign and a round, every message has the same length. */
 
-import { keyText } from "./encoding.js";
+import { keyOf, keyText } from "./encoding.js";
 import { canonical } from "./json.js";
-import { unhex } from "./number.js";
+import { must } from "./errors.js";
 
 /** The message of a report; `ticket` goes with a key that the collector has assigned. */
 export function encode({ fingerprint, protocol: { encoding } }, { key, y }, { round, reporter, ticket }) {
-  return messageOf(fingerprint, round, reporter, encoding.answerText(y), keyText(encoding, key), ticket);
+  return JSON.stringify({
+    version: 1,
+    campaign: fingerprint,
+    round,
+    reporter,
+    y: encoding.answerText(y),
+    // What is undefined is left out.
+    key: keyText(encoding, key) || undefined,
+    ticket: ticket ?? undefined,
+  });
 }
-
-const messageOf = (campaign, round, reporter, y, key, ticket) =>
-  // What is undefined is left out.
-  JSON.stringify({ version: 1, campaign, round, reporter, y, key: key || undefined, ticket: ticket ?? undefined });
 
 /**
  * Whether a message is the report that a client made for a round, whatever the order of its members; `ownKey`
  * is the client's. Of a report that the client does not keep any more the answer is not known.
  */
-export async function isReportOf({ campaign: { fingerprint, protocol }, client, ownKey, ticket }, round, text) {
-  const { encoding, longitudinal } = protocol;
+export async function isReportOf({ campaign, client, ticket }, ownKey, round, text) {
+  const { encoding, longitudinal } = campaign.protocol;
   const plain = JSON.parse(text);
-  const sent = client.sentRounds.includes(round) && client.report(0, round);
-  const y = sent ? encoding.answerText(sent.y) : plain.y;
-  const key = longitudinal ? keyText(encoding, encoding.sent(ownKey)) : sent ? keyText(encoding, sent.key) : plain.key;
-  const made = messageOf(fingerprint, round, await client.reporter(round), y, key, ticket);
-  return [y, key || y].every(unhex) && canonical(plain) === canonical(JSON.parse(made));
+  const parsed = () => {
+    const y = encoding.answerOf(plain.y);
+    must(encoding.isAnswer(y));
+    return { key: longitudinal ? encoding.sent(ownKey) : keyOf(encoding, plain.key), y: encoding.answerFrom(y) };
+  };
+  const report = client.sentRounds.includes(round) ? client.report(0, round) : parsed();
+  const made = encode(campaign, report, { round, reporter: await client.reporter(round), ticket });
+  // As many colons as members, none of which is there twice: a collector may read the other one.
+  const sizeOf = (one) => one.split(":").length;
+  return sizeOf(text) === sizeOf(made) && canonical(plain) === canonical(JSON.parse(made));
 }

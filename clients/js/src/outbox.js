@@ -1,5 +1,9 @@
 /** What leaves when a page goes away: the queues that nobody has deleted meanwhile. */
 
+import { tried } from "./check.js";
+import { settle } from "./delivery.js";
+import { isSilenced } from "./optout.js";
+
 /** Reports in one request: as many as a collector takes. */
 const MOST_TOGETHER = 100;
 /** Bytes on their way by requests that outlive their page: browsers allow 64 KiB, headers included. */
@@ -19,12 +23,11 @@ let leaving = 0;
  *
  * @param {object} parts
  * @param parts.storage where the state is
- * @param parts.stateOf reads it
+ * @param parts.store see `stateStore`
  * @param parts.post what asks collectors
  * @param parts.goesOn whether the end date of a campaign has not passed
- * @param parts.settle takes reports off their queues, given as {enrolment, message, halted}
  */
-export function outbox({ storage, stateOf, post, goesOn, settle }) {
+export function outbox({ storage, store, post, goesOn }) {
   /** The shared hold: it has no `state` until that is read. */
   let current;
 
@@ -34,7 +37,7 @@ export function outbox({ storage, stateOf, post, goesOn, settle }) {
     const holding = {};
     current = holding;
     const began = async () => {
-      holding.state = await storage.read().then(stateOf).catch(() => {});
+      holding.state = await store.read().catch(() => {});
     };
     const ended = () => {
       if (holding !== current) return;
@@ -56,7 +59,7 @@ export function outbox({ storage, stateOf, post, goesOn, settle }) {
     close();
     if (holding?.state) send(holding.state);
     // Begun while nobody else changes the state, or not at all.
-    else if (holding || !storage.hold) storage.change(async (text) => send(await stateOf(text))).catch(() => {});
+    else if (holding || !storage.hold) store.change(send).catch(() => {});
   }
 
   /** Send what waits, in one request for each collector and token. */
@@ -64,7 +67,8 @@ export function outbox({ storage, stateOf, post, goesOn, settle }) {
     const groups = new Map();
     for (const enrolment of enrolments) {
       const { url, token, queue, campaign } = enrolment;
-      if (!goesOn(campaign)) continue;
+      // A clock that shows no time shows no end, and nothing is sent by it.
+      if (isSilenced() || !tried(goesOn, campaign)) continue;
       const base = url.replace(CAMPAIGN, "");
       if (post.restOf(base) > 0) continue;
       const name = base + token;
@@ -77,18 +81,18 @@ export function outbox({ storage, stateOf, post, goesOn, settle }) {
 
   /** Send as many reports as may be on their way, the oldest ones first. */
   function sendGroup({ base, token, reports }) {
-    let size = 0;
+    const before = leaving;
     const some = reports.slice(0, MOST_TOGETHER).filter(({ message }) => {
-      const more = message.length + 1;
-      const fits = leaving + size + more < MOST_LEAVING;
-      if (fits) size += more;
+      const after = leaving + message.length + 1;
+      const fits = after < MOST_LEAVING;
+      if (fits) leaving = after;
       return fits;
     });
+    const size = leaving - before;
     if (!size) return;
-    leaving += size;
     post
       .leave(base, token, some.map(({ message }) => message))
-      .then((fates) => settle(some.map((one, i) => ({ ...one, ...fates[i] })).filter(({ settled }) => settled)))
+      .then((fates) => settle(store, some.map((one, i) => ({ ...one, ...fates[i] })).filter(({ settled }) => settled)))
       // What became of them is not known: they stay, and are sent again.
       .catch(() => {})
       .then(() => {

@@ -32,7 +32,7 @@ export function post({
 
   /** One answer, to so many reports; one that says so if there was none. */
   async function once(url, { token, body, keepalive = false, reports = 1 }) {
-    must(token === null || isVisible(token), "token must be visible ASCII characters; copy it again");
+    must(token === null || isVisible(token), "token must be visible ASCII characters");
     const isPost = body !== undefined;
     try {
       const response = await asking(url, {
@@ -81,7 +81,7 @@ export function post({
   /**
    * The answer to a request; with a body it is a POST.
    *
-   * `begin(request)` begins each attempt, and may refuse to.
+   * `begin(request)` begins each attempt; where it gives undefined, there is none, and no answer.
    */
   async function ask(url, asked, begin = (request) => request()) {
     for (let attempt = 1; ; attempt++) {
@@ -89,6 +89,7 @@ export function post({
       must(wait <= longest, `collector must be left alone for ${Math.ceil(wait)} s`, Unreachable);
       if (wait > 0) await sleep(wait);
       const answer = await begin(() => once(url, asked));
+      if (!answer) return answer;
       const isBusy = BUSY.test(answer.status);
       rest(url, isBusy, answer);
       if (!isBusy) return answer;
@@ -96,11 +97,11 @@ export function post({
     }
   }
 
-  /** What became of a report: see `fateOf`; `stop` where nobody answered. */
+  /** What became of a report: see `fateOf`; `stop` where nobody answered; undefined where it was not to be sent. */
   async function send({ url, token }, message, begin) {
     try {
       const answer = await ask(`${url}/reports`, { token, body: message }, begin);
-      return fateOf(answer, reporterOf(message));
+      return answer && fateOf(answer, reporterOf(message));
     } catch ({ message: detail }) {
       return { detail, stop: true };
     }
@@ -136,7 +137,7 @@ async function bounded({ body }, largest) {
     if (done) return text + decoder.decode();
     size += value.length;
     if (size > largest) await reader.cancel();
-    must(size <= largest, "answer must be smaller, it is none of a collector; check the address", Unreachable);
+    must(size <= largest);
     text += decoder.decode(value, { stream: true });
   }
 }

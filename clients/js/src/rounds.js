@@ -29,6 +29,6 @@ export function including(rounds, more) {
 export const areRounds = (rounds) =>
   rounds.length <= MOST_INTERVALS &&
   rounds.every(
-    ([first, last], i) =>
-      isInteger(last) && isInteger(first, last, i && rounds[i - 1][1] + 2),
+    ([first, last, ...more], i) =>
+      isInteger(last) && isInteger(first, last, i && rounds[i - 1][1] + 2) && !more.length,
   );

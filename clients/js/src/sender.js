@@ -1,37 +1,32 @@
-/**
- * One user's device on the network: consent, enrolment, a queue that survives anything.
- *
- * No state is in memory alone: each call reads the state, computes the
- * next one, has it written, and only then tells or sends of it.
- */
+/** One user's device on the network: consent, enrolment, a queue that survives anything. */
 
 import { detailOf } from "./answer.js";
 import { Campaign } from "./campaign.js";
-import { round as checkRound, tried } from "./check.js";
+import { real, round as checkRound } from "./check.js";
 import { Client, again, deleted, forgotten } from "./client.js";
-import { CampaignError, StateError, Unreachable, must } from "./errors.js";
+import { courier, lifeOf, waitingIn } from "./delivery.js";
+import { CampaignError, StateError, must } from "./errors.js";
+import { stateStore } from "./store.js";
 import { afford, bound, checkLimit, claimOf, covers } from "./limit.js";
 import { encode } from "./message.js";
 import { byNumber, sum } from "./number.js";
-import { SILENCED, isOptedOut, isSilenced } from "./optout.js";
+import { isOptedOut, isSilenced } from "./optout.js";
 import { outbox } from "./outbox.js";
 import { post } from "./post.js";
 import { previewOf } from "./preview.js";
-import { agreed, assigned, committedOf, fingerprintOf, haveNames, ledgerAfter, lossOf, only, reader, remainsOf, sameIn, textOf } from "./state.js";
+import { agreed, assigned, committedOf, fingerprintOf, haveNames, ledgerAfter, lossOf, only, remainsOf, textOf } from "./state.js";
 
-/** So many answers in a row that settle nothing: what answers is no collector that works. */
-const FRUITLESS = 3;
-/** States of a campaign, at its collector, that has ended. */
-const OVER = ["closed", "archived", "deleting", "deleted"];
 /** Reports of one campaign that wait to be sent; beyond it the oldest is dropped. */
 const MOST_QUEUED = 1000;
+/** Unix seconds as a clock can show them. */
+const moment = real(-1e15, 1e15);
 
 /** The reports of one user, for one campaign or several under one agreement, in one storage. */
 export class Sender {
-  #storage;
-  #stateOf = reader();
+  #store;
   #clock;
   #post;
+  #deliver;
   #outbox;
   #withdrawals = 0;
 
@@ -42,16 +37,12 @@ export class Sender {
    * @param {object} [options.patience] see `post`
    */
   constructor(storage, { clock = () => Date.now() / 1000, ...patience } = {}) {
-    this.#storage = storage;
     this.#clock = clock;
+    this.#store = stateStore(storage);
     this.#post = post({ clock, ...patience });
-    this.#outbox = outbox({
-      storage,
-      stateOf: this.#stateOf,
-      post: this.#post,
-      goesOn: (campaign) => this.#goesOn(campaign) && !isSilenced(),
-      settle: (reports) => this.#settle(reports),
-    });
+    const parts = { storage, store: this.#store, post: this.#post, goesOn: this.#goesOn };
+    this.#deliver = courier(parts);
+    this.#outbox = outbox(parts);
   }
 
   /**
@@ -60,10 +51,11 @@ export class Sender {
    * where the browser or the environment says that its user wants none of this: then ask for no consent.
    */
   async status() {
-    const state = await this.#read();
+    const state = await this.#store.read();
     const { limit, enrolments } = state;
-    const campaigns = enrolments.map(({ campaign, client, queue }) => {
-      return { campaign, loss: client.loss, answered: client.sentRounds, waiting: queue.map(roundOf) };
+    const campaigns = enrolments.map((one) => {
+      const { campaign, client } = one;
+      return { campaign, loss: client.loss, answered: client.sentRounds, waiting: waitingIn(one) };
     });
     return { consent: enrolments.length > 0, optedOut: isOptedOut(), loss: lossOf(state), limit, campaigns };
   }
@@ -87,14 +79,14 @@ export class Sender {
   async agree(url, { token = null, limit = null, wait = true } = {}) {
     const urls = [url].flat();
     const wanted = new Set(urls.map(fingerprintOf));
-    must(wanted.size && wanted.size === urls.length, "url must be one campaign, or several different ones; name each once");
+    must(wanted.size && wanted.size === urls.length, "url must be one campaign, or several; name each once");
     if (isSilenced()) return null;
     const withdrawals = this.#withdrawals;
-    const known = await this.#read();
+    const known = await this.#store.read();
     const isKnown = known.enrolments.length;
     if (!isKnown && isOptedOut()) return null;
     const joined = isKnown || (await this.#ask(urls, token, limit, known));
-    return this.#change(async (state) => {
+    return this.#store.change(async (state) => {
       const isNew = !state.enrolments.length;
       if (isNew) {
         // A collector may be slow: the user's last word counts, here and in other tabs.
@@ -123,7 +115,7 @@ export class Sender {
       must(document.status === 200, `collector must know the campaign: ${detailOf(document)}`, CampaignError);
       const campaign = await Campaign.read(document.text, fingerprintOf(url));
       // By its end date, or because its collector has closed it.
-      const goesOn = this.#goesOn(campaign) && !OVER.includes(await this.#lifeOf({ url, token }));
+      const goesOn = this.#goesOn(campaign) && (await lifeOf(this.#post, { url, token })) !== "ended";
       must(goesOn, "campaign must not have ended; ask for another", CampaignError);
       joined.push({ url, token, ticket: null, campaign });
     }
@@ -167,7 +159,7 @@ export class Sender {
       lost = "; what this damaged state spent is not known";
       return remainsOf(text);
     };
-    const spent = await this.#change((state) => Object.assign(state, ledgerAfter(state)).spent, mend);
+    const spent = await this.#store.change((state) => Object.assign(state, ledgerAfter(state)).spent, mend);
     return (
       `${deleted(spent)}${lost}; nothing more is reported. If you agree again, new answers are drawn on top of ` +
       `it. ${again(true)}`
@@ -188,9 +180,9 @@ export class Sender {
    *   can be spent, in a state of release 0.2.0; never because of the value
    */
   report(value, options) {
-    return this.#change(async (state) => {
-      const { name } = only(state).campaign;
-      return (await this.#answer(state, { [name]: value }, options))[name];
+    return this.#store.change(async (state) => {
+      const rounds = await this.#answer(state, { [only(state).campaign.name]: value }, options);
+      return Object.values(rounds)[0];
     });
   }
 
@@ -201,31 +193,46 @@ export class Sender {
    * @returns {Promise<Record<string, number | null>>} the rounds
    */
   reportAll(values, options) {
-    return this.#change((state) => this.#answer(state, values, options));
+    return this.#store.change((state) => this.#answer(state, values, options));
   }
 
-  async #answer(state, values, { round } = {}) {
-    const rounds = {};
+  async #answer(state, values, { round = null } = {}) {
     const enrolments = agreed(state);
-    for (const [name, value] of Object.entries(values)) {
-      const enrolment = enrolments.find(({ campaign }) => campaign.name === name);
-      must(enrolment, "values must be for the campaigns that the user agreed to, by their names");
+    // All are checked before any is answered.
+    const named = Object.keys(values).map((name) => enrolments.find(({ campaign }) => campaign.name === name));
+    must(named.every(Boolean), "values must be for campaigns that the user agreed to, by name");
+    const asked = named.map((enrolment) => {
+      const { campaign } = enrolment;
+      const index = campaign.index(values[campaign.name]);
+      const number = this.#round(campaign, round);
+      return [enrolment, index, this.#whyNot(enrolment, number) ? null : number];
+    });
+    for (const [enrolment, index, number] of asked) {
       const { campaign, client, ticket, queue } = enrolment;
-      const now = round ?? campaign.roundAt(Number(this.#clock()));
-      must(now === round || now >= 0, "campaign must have begun; report later", StateError);
-      checkRound("round", now);
-      const index = campaign.index(value);
-      rounds[name] = this.#whyNot(enrolment, now) ? null : now;
-      if (rounds[name] === null || client.hasAnswered(now)) continue;
+      if (number === null || client.hasAnswered(number)) continue;
       // It depends on no value, so that silence says nothing.
       afford(state.limit, committedOf(state) + client.protocol.perReport);
-      const report = client.report(index, now);
-      const message = encode(campaign, report, { round: now, reporter: await client.reporter(now), ticket });
+      const report = client.report(index, number);
+      const message = encode(campaign, report, { round: number, reporter: await client.reporter(number), ticket });
       // Of many that wait the oldest ones are late first. What they spent stays spent.
-      enrolment.queue = [...queue.slice(1 - MOST_QUEUED), [now, message]].sort(byNumber);
+      enrolment.queue = [...queue.slice(1 - MOST_QUEUED), [number, message]].sort(byNumber);
     }
-    return rounds;
+    // Whatever the names are.
+    return Object.fromEntries(asked.map(([{ campaign }, , number]) => [campaign.name, number]));
   }
+
+  /** The round that is asked for, or that the clock says. */
+  #round(campaign, round) {
+    if (round !== null) return checkRound("round", round);
+    const now = campaign.roundAt(this.#now());
+    must(now >= 0, "campaign must have begun; report later", StateError);
+    return now;
+  }
+
+  #now = () => moment("clock", Number(this.#clock()));
+
+  /** Whether the end date of a campaign leaves this moment, and a round, to be answered. */
+  #goesOn = (campaign, round = 0) => campaign.takes(round, this.#now);
 
   /** Code for why this user does not answer a round, empty if they do: never because of the value. */
   #whyNot({ campaign, client, halted }, round) {
@@ -247,9 +254,9 @@ export class Sender {
    *   says nothing of the user; `reason` is a code for why nothing is drawn as things are
    */
   async preview(campaign, { round } = {}) {
-    const state = await this.#read();
+    const state = await this.#store.read();
     const { fingerprint } = (campaign ??= only(state).campaign);
-    const now = checkRound("round", round ?? Math.max(0, campaign.roundAt(Number(this.#clock()))));
+    const now = checkRound("round", round ?? Math.max(0, campaign.roundAt(this.#now())));
     const enrolment = state.enrolments.find((one) => one.campaign.fingerprint === fingerprint) ?? {};
     const isCovered = covers(state.limit, committedOf(state) + campaign.protocol.perReport);
     return previewOf(enrolment, campaign, now, this.#whyNot(enrolment, now) || (isCovered ? "" : "limit"));
@@ -261,104 +268,16 @@ export class Sender {
    * DO_NOT_TRACK is set nothing is sent, and all stays.
    */
   async deliver() {
-    return this.#deliver(only(await this.#read()));
+    return this.#deliver(only(await this.#store.read()));
   }
 
   /** As `deliver`, for each campaign of the agreement, by name. */
   async deliverAll() {
-    const outcomes = {};
-    for (const enrolment of agreed(await this.#read())) {
-      outcomes[enrolment.campaign.name] = await this.#deliver(enrolment);
+    const outcomes = [];
+    for (const enrolment of agreed(await this.#store.read())) {
+      outcomes.push([enrolment.campaign.name, await this.#deliver(enrolment)]);
     }
-    return outcomes;
-  }
-
-  async #deliver(enrolment) {
-    const isSilent = isSilenced();
-    const outcome = { sent: [], refused: {}, reason: isSilent ? SILENCED : "" };
-    let fruitless = 0;
-    const isOver = !isSilent && !this.#goesOn(enrolment.campaign);
-    if (isOver) {
-      // Not noted: a clock that was ahead may be set right.
-      for (const one of await this.#settle([{ enrolment, isOver }])) outcome.refused[one] = "the campaign has ended";
-    } else if (!isSilent && enrolment.halted === "paused") await this.#askOn(enrolment);
-    for (const [round, message] of isSilent || isOver ? [] : enrolment.queue) {
-      const begin = (request) => this.#whileQueued(enrolment, message, request);
-      const { settled, isCounted, halted, detail, stop } = await this.#post.send(enrolment, message, begin);
-      if (settled) {
-        const dropped = await this.#settle([{ enrolment, message, halted }]);
-        if (isCounted) outcome.sent.push(round);
-        else for (const one of [round, ...dropped]) outcome.refused[one] = detail;
-        fruitless = 0;
-      } else {
-        // One report that settles nothing must not hold up the others for ever.
-        outcome.reason ||= detail;
-        fruitless += 1;
-      }
-      if (stop || halted || fruitless === FRUITLESS) break;
-    }
-    // Another tab may have another answer: the stored state decides.
-    const { queue = [], halted = "open" } = sameIn(await this.#read(), enrolment);
-    outcome.waiting = queue.map(roundOf);
-    outcome.campaign = isOver ? "ended" : halted;
-    if (!outcome.waiting.length) outcome.reason = "";
-    return outcome;
-  }
-
-  /** Whether the end date of a campaign leaves this moment, and a round, to be answered. */
-  #goesOn = (campaign, round = 0) => campaign.takes(round, Number(this.#clock()));
-
-  async #lifeOf(one) {
-    const { status, text } = await this.#post.ask(one.url, one);
-    return status === 200 && tried(() => JSON.parse(text).state);
-  }
-
-  /** Ask whether a paused campaign goes on, or has ended meanwhile; no answer changes nothing. */
-  async #askOn(enrolment) {
-    const life = await this.#lifeOf(enrolment).catch(() => {});
-    await this.#change((state) => {
-      const one = sameIn(state, enrolment);
-      if (one.halted !== "paused") return;
-      if (life === "open") delete one.halted;
-      else if (OVER.includes(life)) one.halted = "ended";
-    });
-  }
-
-  /**
-   * Begin a request about a report that is queued, while nobody can delete it; its answer is not waited
-   * for meanwhile.
-   */
-  async #whileQueued(enrolment, message, request) {
-    let answer;
-    await this.#storage.change(async (text) => {
-      if (sameIn(await this.#stateOf(text), enrolment).queue?.some(([, one]) => one === message)) answer = request();
-    });
-    // Another tab may have settled it, or the user may have withdrawn.
-    must(answer, "queue must stay as it was read, another page has changed it; deliver again", Unreachable);
-    return answer;
-  }
-
-  /**
-   * Take reports off their queues that the collector has settled, and all that waits for a campaign that takes
-   * no reports; where they are there no more, nothing is changed. Gives the rounds that are dropped so.
-   */
-  #settle(reports) {
-    return this.#change((state) => {
-      const dropped = [];
-      for (const { enrolment, message, halted, isOver } of reports) {
-        const one = sameIn(state, enrolment);
-        const left = one.queue?.filter(([, text]) => text !== message);
-        // What a late answer says of a deleted report is older than all that waits now.
-        if (!left || (!isOver && left.length === one.queue.length)) continue;
-        one.queue = left;
-        // An end is final, even if a pause is reported later.
-        if (!isOver && (!halted || one.halted === "ended")) continue;
-        dropped.push(...one.queue.map(roundOf));
-        one.queue = [];
-        if (halted) one.halted = halted;
-      }
-      return dropped;
-    });
+    return Object.fromEntries(outcomes);
   }
 
   /**
@@ -392,7 +311,7 @@ export class Sender {
    *   round that is answered again counts this user twice. Panels always wait
    */
   reset({ wait = true } = {}) {
-    return this.#change((state) => {
+    return this.#store.change((state) => {
       const enrolments = agreed(state);
       const drawn = enrolments.every(({ campaign }) => campaign.keys === "drawn");
       must(drawn, "keys must be assigned anew by the collector; withdraw and agree again", StateError);
@@ -406,30 +325,7 @@ export class Sender {
       return forgotten(lossOf(state), sum(protocols.map(({ cap }) => cap)), wait);
     });
   }
-
-  async #read() {
-    return this.#stateOf(await this.#storage.read());
-  }
-
-  /** Compute the next state, have it written, and only then tell of it. `mend` is for one that is damaged. */
-  async #change(step, mend) {
-    let state;
-    let result;
-    await this.#storage.change(async (text) => {
-      state = await this.#stateOf(text).catch((error) => {
-        if (!mend) throw error;
-        return mend(text);
-      });
-      result = await step(state);
-      const made = await textOf(state);
-      return made === text ? undefined : made;
-    });
-    must(state, "storage must call what its method change is given; see Storage in index.d.ts", StateError);
-    return result;
-  }
 }
-
-const roundOf = ([round]) => round;
 
 /** A new enrolment, which goes on in its panel and may leave out rounds that were answered. */
 function enrolled({ key, ...one }, known, wait, before) {

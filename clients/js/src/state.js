@@ -4,12 +4,12 @@ import { HALTED } from "./answer.js";
 import { Campaign } from "./campaign.js";
 import { isAmount, isInteger, tried } from "./check.js";
 import { Client } from "./client.js";
-import { keyText } from "./encoding.js";
+import { keyOf } from "./encoding.js";
 import { StateError, UNKNOWN, must, sound } from "./errors.js";
 import { canonical, parse, sealed, unsealed } from "./json.js";
 import { committedBefore } from "./limit.js";
 import { isReportOf } from "./message.js";
-import { sum } from "./number.js";
+import { byNumber, sum } from "./number.js";
 import { isVisible } from "./post.js";
 import { areRounds, including } from "./rounds.js";
 
@@ -18,7 +18,8 @@ const VERSION = 2;
 const LEDGER = "loloha-spent";
 /** A ticket goes out with every report: it must not become a place for whatever a server likes. */
 const isTicket = (ticket) => typeof ticket === "string" && /^[0-9a-f]{32}$/.test(ticket);
-const ADDRESS = /^https?:\/\/[^@/]+(\/[^?#]*)?\/v1\/campaigns\/([0-9a-f]{64})$/;
+// As it is written: a browser takes others for it, such as one with a space at its end, and asks elsewhere.
+const ADDRESS = /^(?:https?|HTTPS?):\/\/[^@/\\?#\s]+(?:\/[^\\?#\s]*)?\/v1\/campaigns\/([0-9a-f]{64})$/;
 
 /**
  * Everything that one storage holds: an agreement, or what outlives one.
@@ -37,73 +38,57 @@ const ADDRESS = /^https?:\/\/[^@/]+(\/[^?#]*)?\/v1\/campaigns\/([0-9a-f]{64})$/;
 /** What a storage with nothing in it stands for. */
 const nothing = () => ({ enrolments: [], limit: null, spent: 0, committed: 0, answered: {} });
 
-/**
- * What reads states: those that `textOf` wrote, and a storage with nothing in it.
- *
- * It checks each queued message once.
- */
-export function reader() {
-  /** Messages that are known to be their client's, with its secret and the round. */
-  let checked = new Map();
+/** The state of a text that `textOf` wrote, or of none; one that is known to be sound is not checked again. */
+export const stateOf = (text, isKnown = false) => sound(() => readState(text, isKnown));
 
-  const stateOf = async (text) => {
-    if (text === null) return nothing();
-    const plain = parse(text);
-    // Releases up to 0.2.1 left it out of what outlives an agreement, 0.2.0 everywhere.
-    const { type, version, enrolments = [], limit = null, ...rest } = plain.checksum ? await unsealed(plain) : plain;
-    must(version === { [LEDGER]: 1, [TYPE]: VERSION }[type], UNKNOWN, StateError);
-    const now = new Map();
-    const read = await Promise.all(enrolments.map((one) => enrolmentOf(one, now)));
-    const { spent, committed = implied(limit, spent, read), answered = {}, ...more } = ledgerOf(rest);
-    must(
-      (type === TYPE) === read.length > 0 &&
-        haveNames(read) &&
-        isAmount(spent) &&
-        committed !== null &&
-        isAmount(committed || 0) &&
-        isAmount(limit ?? 1) &&
-        limit !== 0 &&
-        Object.values(answered).every(areRounds),
-    );
-    checked = now;
-    return complete(more, { enrolments: read, limit, spent, committed, answered });
-  };
+async function readState(text, isKnown) {
+  if (text === null) return nothing();
+  const plain = parse(text);
+  // Releases up to 0.2.1 left it out of what outlives an agreement, 0.2.0 everywhere.
+  const whole = plain.checksum ? await unsealed(plain) : plain;
+  const { type, version, enrolments: all = [], limit = null, ...rest } = whole;
+  must(version === { [LEDGER]: 1, [TYPE]: VERSION }[type], UNKNOWN, StateError);
+  const enrolments = await Promise.all(all.map((one) => enrolmentOf(one, isKnown)));
+  const { spent, committed = implied(limit, spent, enrolments), answered = {} } = ledgerOf(rest);
+  must(
+    haveNames(enrolments) &&
+      isAmount(spent) &&
+      // Where it is left out, and not known either.
+      (Number.isNaN(committed) || isAmount(committed)) &&
+      isAmount(limit ?? 1) &&
+      limit !== 0 &&
+      Object.values(answered).every(areRounds),
+  );
+  const state = { enrolments, limit, spent, committed, answered };
+  // What would be written otherwise, with a member less for example, this release cannot keep.
+  must(isKnown || (await textOf(state)) === (await sealedText(whole)), UNKNOWN, StateError);
+  return state;
+}
 
-  async function enrolmentOf({ url, token, ticket, queue, campaign: document, client: plain, halted = null, ...more }, now) {
-    const campaign = await Campaign.restore(document, fingerprintOf(url));
-    const client = await Client.restore(plain, campaign);
-    must(client.every === campaign.schedule.every);
-    must((token === null || isVisible(token)) && (ticket === null || isTicket(ticket)) && [null, ...HALTED].includes(halted));
-    const { key: ownKey, secret } = plain;
-    for (const [round, text] of queue) {
-      const whose = secret + round;
-      const isKnown = checked.get(text) === whose;
-      must(isInteger(round) && client.hasAnswered(round));
-      must(isKnown || (await isReportOf({ campaign, client, ownKey, ticket }, round, text)));
-      now.set(text, whose);
-    }
-    return complete(more, { url, token, ticket, campaign, client, queue, ...(halted && { halted }) });
+async function enrolmentOf({ url, token, ticket, queue, campaign: document, client: plain, halted = null }, isKnown) {
+  const campaign = await Campaign.restore(document, fingerprintOf(url));
+  const client = await Client.restore(plain, campaign);
+  must(client.every === campaign.schedule.every);
+  must((token === null || isVisible(token)) && (ticket === null || isTicket(ticket)) && [null, ...HALTED].includes(halted));
+  const one = { url, token, ticket, campaign, client, ...(halted && { halted }) };
+  // Each round once, in order: else what is written is not what was read.
+  one.queue = [...new Map(queue)].sort(byNumber);
+  for (const [round, text] of isKnown ? [] : one.queue) {
+    must(isInteger(round) && client.hasAnswered(round) && (await isReportOf(one, plain.key, round, text)));
   }
-
-  return (text) => sound(() => stateOf(text));
+  return one;
 }
 
 /** What an agreement that does not say it, as those of release 0.2.0, committed before. */
 const implied = (limit, spent, enrolments) =>
   committedBefore(limit, sum(enrolments.map(({ client }) => client.spentBefore), spent) > 0, spent);
 
-/** What was read, where there is no more: written again, a state would lack it. */
-function complete(more, read) {
-  must(!Object.keys(more).length, UNKNOWN, StateError);
-  return read;
-}
-
 /** As text, secrets included; null where there is nothing to keep. */
 export async function textOf({ enrolments, limit, spent, committed, answered }) {
   // What a state without it means is left out.
   const optional = (name, without) => !Object.is(committed, without) && { [name]: committed };
   const hasRounds = Object.keys(answered).join("");
-  let plain = { type: LEDGER, version: 1, spent, answered, ...optional("committed", spent) };
+  let plain = { type: LEDGER, version: 1, spent, answered: { ...answered }, ...optional("committed", spent) };
   if (enrolments.length) {
     plain = {
       type: TYPE,
@@ -112,11 +97,13 @@ export async function textOf({ enrolments, limit, spent, committed, answered }) 
       spent_before: spent,
       ...optional("committed_before", implied(limit, spent, enrolments)),
       enrolments: await Promise.all(enrolments.map(plainOf)),
-      ...(hasRounds && { answered_before: answered }),
+      ...(hasRounds && { answered_before: { ...answered } }),
     };
   } else if (!spent && !committed && !hasRounds) return null;
-  return canonical(await sealed(plain));
+  return sealedText(plain);
 }
+
+const sealedText = async (plain) => canonical(await sealed(plain));
 
 const plainOf = async (enrolment) => ({
   ...enrolment,
@@ -140,11 +127,10 @@ export function ledgerAfter({ enrolments, spent, committed, answered }) {
 }
 
 /** What an agreement, or what outlives one, says of the time before it. */
-const ledgerOf = ({ spent_before, spent = spent_before, committed_before, committed = committed_before, answered_before, answered = answered_before, ...more }) => ({
+const ledgerOf = ({ spent_before, spent = spent_before, committed_before, committed = committed_before, answered_before, answered = answered_before }) => ({
   spent,
   committed,
   answered,
-  ...more,
 });
 
 /** What can still be read, in a state that is damaged, of what was spent and answered before it. */
@@ -185,17 +171,16 @@ export const haveNames = (enrolments) =>
 
 /** The fingerprint that an address ends with. */
 export function fingerprintOf(url) {
-  const address = tried(() => ADDRESS.exec(new URL(url).href));
+  const address = tried(() => new URL(url) && ADDRESS.exec(url));
   must(address, "url must be https://HOST/v1/campaigns/FINGERPRINT");
-  return address[2];
+  return address[1];
 }
 
 /** Key and ticket of what a collector answered, undefined if it holds neither. */
 export const assigned = ({ protocol: { encoding } }, answer) =>
   tried(() => {
-    const { key: text, ticket } = answer;
-    const key = encoding.keyFrom(text);
-    // Every digit is there, and no other.
-    must(encoding.isKey(key) && keyText(encoding, key) === text && isTicket(ticket));
+    const { ticket } = answer;
+    const key = keyOf(encoding, answer.key);
+    must(isTicket(ticket));
     return { key, ticket };
   });

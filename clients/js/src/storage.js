@@ -107,10 +107,7 @@ export function indexedDbStorage(name = "loloha", { timeout = 10 } = {}) {
     const waiting = { signal: AbortSignal.timeout(3000 * timeout) };
     call();
     try {
-      return await navigator.locks.request(place, waiting, () => {
-        clearInterval(calling);
-        return task();
-      });
+      return await navigator.locks.request(place, waiting, task);
     } finally {
       clearInterval(calling);
       calls.close();
@@ -129,14 +126,12 @@ export function indexedDbStorage(name = "loloha", { timeout = 10 } = {}) {
     hold(began, ended) {
       const calls = new BroadcastChannel(place);
       const waiting = new AbortController();
-      let free;
       const until = new Promise((done) => {
-        free = done;
+        waiting.signal.onabort = done;
       });
       const release = () => {
         calls.close();
         waiting.abort();
-        free();
       };
       const begin = () => {
         calls.onmessage = () => {
@@ -162,5 +157,5 @@ const settled = (asked) =>
 /** What the browser says of its storage and locks, as an error of ours. */
 function unreachable(error) {
   const isTheirs = error instanceof DOMException || !error;
-  throw isTheirs ? new StateError(`state must be within reach of the browser, got ${error?.name}; close other tabs and try again`) : error;
+  throw isTheirs ? new StateError(`state must be within reach of the browser, got ${error?.name}; close other tabs, try again`) : error;
 }

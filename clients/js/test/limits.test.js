@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
-import { BudgetError, Client, ParameterError, Protocol, Sender, memoryStorage } from "../src/index.js";
+import { BudgetError, Client, DomainError, ParameterError, Protocol, Sender, memoryStorage } from "../src/index.js";
 import { canonical, parse } from "../src/json.js";
 import { checkLimit, claimOf } from "../src/limit.js";
 import { Collector, START, published, sealed } from "../testing/collector.js";
@@ -163,6 +163,9 @@ test("one-round rules under a shared limit", async () => {
   await sender.agree(collector.url, { limit: 2 });
   for (const round of [0, 1]) assert.equal(await sender.report("a", { round }), round);
   await assert.rejects(sender.report("a", { round: 2 }), BudgetError);
+  // All is checked before the limit, whichever campaign leaves none.
+  await assert.rejects(sender.reportAll({ hours: "a", unknown: "a" }, { round: 2 }), ParameterError);
+  await assert.rejects(sender.report("d", { round: 2 }), DomainError);
   assert.deepEqual((await sender.deliver()).sent, [0, 1]);
   assert.equal(await sender.report("b", { round: 1 }), 1);
 });

@@ -75,8 +75,11 @@ test("a value that is none, and a clock before the campaign", async () => {
   await assert.rejects(sender.report(null), DomainError);
   await assert.rejects(sender.report("a", { round: -1 }), ParameterError);
   await assert.rejects(sender.report("a", { round: 1.5 }), ParameterError);
+  await assert.rejects(sender.report("a", { round: NaN }), ParameterError);
   clock.now = START - 1;
   await assert.rejects(sender.report("a"), StateError);
+  // The value first, as in Python.
+  await assert.rejects(sender.report("d"), DomainError);
   assert.equal(await storage.read(), before);
 });
 
@@ -214,6 +217,23 @@ test("what is withdrawn or reset while it is delivered is sent no more, and not 
   assert.deepEqual((await sender.deliver()).sent, [0, 1]);
 });
 
+test("a report that another page settles meanwhile ends no delivery", async () => {
+  const { sender, collector, storage, clock } = await made();
+  for (let round = 0; round < 4; round++) await sender.report("a", { round });
+  const other = new Sender(storage, { clock: () => clock.now, fetch: collector.fetch });
+  const early = () => problem(425, "early");
+  collector.answers = [
+    async (message) => {
+      // It settles round 1 alone.
+      collector.answers = [early, receipt, early, early];
+      await other.deliver();
+      collector.answers = [receipt];
+      return receipt(message);
+    },
+  ];
+  assert.deepEqual(await sender.deliver(), { sent: [0, 2, 3], refused: {}, waiting: [], reason: "", campaign: "open" });
+});
+
 test("two senders on one storage, a report each", async () => {
   const { sender, collector, storage, clock } = await made();
   for (let round = 0; round < 4; round++) await sender.report("a", { round });
@@ -260,7 +280,7 @@ test("the pinned campaign and no other", async () => {
     await assert.rejects(sender.agree(collector.url), CampaignError);
   }
   collector.fetch_ = collector.fetch;
-  for (const url of ["", "x", "https://h/v1/campaigns/abc", "ftp://h" + new URL(collector.url).pathname, `${collector.url}?a`, `${collector.url}#a`, collector.url.replace("//", "//user@"), `${collector.url}/`]) {
+  for (const url of ["", "x", "https://h/v1/campaigns/abc", "ftp://h" + new URL(collector.url).pathname, `${collector.url}?a`, `${collector.url}#a`, collector.url.replace("//", "//user@"), `${collector.url}/`, `${collector.url} `, collector.url.replace("//", "/"), collector.url.replace("//", ""), collector.url.replace("//", "\\\\")]) {
     await assert.rejects(sender.agree(url), ParameterError, url);
   }
   assert.equal((await sender.status()).consent, false);
@@ -490,11 +510,25 @@ test("a queue holds reports of its rounds, and nothing else", async () => {
 });
 
 test("a clock that shows no time, a storage that keeps nothing", async () => {
-  for (const now of [NaN, Infinity, -Infinity, "x", null, undefined, 10n, {}]) {
-    const { sender } = await made({ clock: () => now });
-    await assert.rejects(sender.report("a"), (error) => error instanceof StateError || error instanceof ParameterError);
-    assert.equal((await sender.status()).loss, 0);
+  const changes = { round: { start: "2026-01-01T00:00:00Z", seconds: HOUR, expires: "2027-01-01T00:00:00Z" } };
+  for (const now of [NaN, Infinity, -Infinity, "x", undefined, {}]) {
+    const { sender, storage, collector, clock } = await made({ changes });
+    await sender.report("a");
+    const before = await storage.read();
+    clock.now = now;
+    for (const step of [() => sender.report("a"), () => sender.report("a", { round: 1 }), () => sender.deliver(), () => sender.preview()]) {
+      await assert.rejects(step(), ParameterError);
+    }
+    const page = madePage();
+    const end = sender.deliverOnHide(page);
+    await idle(storage);
+    page.become("hidden");
+    await idle(storage);
+    end();
+    assert.equal(await storage.read(), before, "nothing is dropped by a clock that shows no end");
+    assert.equal(collector.messages.length, 0);
   }
+  for (const now of [null, 10n]) await assert.rejects((await made({ clock: () => now })).sender.report("a"), StateError);
   await assert.rejects(made({ storage: { read: async () => null, change: async () => {} } }), StateError);
 });
 
@@ -551,6 +585,27 @@ async function two(limit = null) {
   await sender.agree([hours.url, pages.url], { limit });
   return { sender, one, other, storage, urls: [hours.url, pages.url] };
 }
+
+test("campaigns may be called as members of every object are", async () => {
+  const names = ["__proto__", "constructor", "toString"];
+  const campaigns = await Promise.all(names.map((name) => published({ name })));
+  const collectors = campaigns.map((one) => new Collector(one));
+  const fetch = (url, init) => collectors.find((one) => url.startsWith(one.url)).fetch(url, init);
+  const sender = new Sender(memoryStorage(), { clock: () => START, fetch, attempts: 1 });
+  await sender.agree(campaigns.map(({ url }) => url));
+  const values = Object.fromEntries(names.map((name) => [name, "a"]));
+  const rounds = (round) => names.map((name) => [name, round]);
+  assert.deepEqual(Object.entries(await sender.reportAll(values)), rounds(0));
+  for (const one of collectors) one.answers = [(message) => problem(410, "late", {}, message, { campaign: "ended" })];
+  assert.deepEqual(Object.entries(await sender.deliverAll()).map(([name, { campaign }]) => [name, campaign]), rounds("ended"));
+  assert.deepEqual(Object.entries(await sender.reportAll(values, { round: 1 })), rounds(null));
+  assert.deepEqual((await sender.status()).campaigns.map(({ answered }) => answered), [[0], [0], [0]]);
+  const alone = await made({ changes: { name: "__proto__" } });
+  assert.equal(await alone.sender.report("a"), 0);
+  alone.collector.answers = collectors[0].answers;
+  await alone.sender.deliver();
+  assert.equal(await alone.sender.report("a", { round: 1 }), null);
+});
 
 test("several campaigns under one limit: the sum of their losses is bounded", async () => {
   await assert.rejects(two(7), ParameterError);
@@ -658,6 +713,8 @@ function madePage() {
 async function idle(storage) {
   for (let i = 0; i < 50; i++) {
     await storage.change(async () => undefined);
+    // As slow as the digests of those that read it.
+    await crypto.subtle.digest("SHA-256", new Uint8Array(1));
     await new Promise(setImmediate);
   }
 }
@@ -667,7 +724,7 @@ test("a page that goes away sends its queue once, and settles what is answered",
   const page = madePage();
   await sender.report("a");
   const stop = sender.deliverOnHide(page);
-  await sender.status();
+  await idle(storage);
   page.become("visible");
   assert.equal(collector.messages.length, 0);
   page.become("hidden");

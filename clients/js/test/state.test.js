@@ -6,7 +6,7 @@ import test from "node:test";
 import { Client, ParameterError, Protocol, Sender, StateError, memoryStorage } from "../src/index.js";
 import { canonical, parse } from "../src/json.js";
 import { sha256 } from "../src/number.js";
-import { ledgerAfter, reader, textOf } from "../src/state.js";
+import { ledgerAfter, stateOf, textOf } from "../src/state.js";
 
 const LONGITUDINAL = { version: 1, k: 5, eps_inf: 2, eps_1: 1 };
 const HASHED = { ...LONGITUDINAL, type: "ololoha", g: 3, hash: "affine", calibration: "tight" };
@@ -68,7 +68,7 @@ const vectors = parse(readFileSync(new URL("../../../tests/vectors/states.json",
 /** What is written of what was read. */
 async function rewritten(text) {
   if (parse(text).type === "loloha-client") return (await Client.load(text)).save();
-  return textOf(await reader()(text));
+  return textOf(await stateOf(text));
 }
 
 test("what both languages wrote is written again whole, or refused", async () => {
@@ -100,7 +100,7 @@ test("agreements take the same limits in both languages, and leave the same", as
     const agree = (limit) => new Sender(memoryStorage(text)).agree(urls, { limit });
     await agree(least);
     await assert.rejects(agree(least - 0.5), ParameterError, text);
-    const left = parse((await textOf(ledgerAfter(await reader()(text)))) ?? "{}");
+    const left = parse((await textOf(ledgerAfter(await stateOf(text)))) ?? "{}");
     const rounds = Object.entries(left.answered ?? {}).filter(([name, some]) => (name && some.length) || name in withdrawn.answered);
     const { checksum, ...plain } = { ...left, answered: Object.fromEntries(rounds) };
     assert.equal(canonical(plain), canonical(withdrawn));

@@ -5,13 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
 from loloha.errors import LolohaError, StateError
-
-K = TypeVar("K")
-V = TypeVar("V")
 
 UNREADABLE = (
     LolohaError,
@@ -27,30 +24,19 @@ UNREADABLE = (
 
 def amount(plain: Any) -> float:
     """A loss as a file holds it; ValueError if it is none."""
-    # Integers above 2^53 are invalid: other languages cannot read them.
-    whole = type(plain) is int and abs(plain) <= 1 << 53
-    number = float(plain) if whole or type(plain) is float else math.nan
-    if not 0 <= number < math.inf:
+    # It is written with a point, however round it is.
+    if type(plain) is not float or not 0 <= plain < math.inf:
         raise ValueError("an amount must be a number >= 0")
-    return number
+    return plain
 
 
-def once(rows: Iterable[tuple[K, V]]) -> dict[K, V]:
-    """Rows by their first item; ValueError for duplicates."""
-    fields = {}
-    for name, row in rows:
-        if name in fields:
-            raise ValueError("rows must differ in what they begin with")
-        fields[name] = row
-    return fields
-
-
-def nothing_else(rest: Mapping[str, Any]) -> None:
-    """Refuse unknown members: rewriting the state would lose them."""
-    if rest:
+def must_be_whole(plain: Mapping[str, Any], again: Mapping[str, Any]) -> None:
+    """Refuse what would be written otherwise than it was read, but for its checksum."""
+    # A member that was not read, or a row that another replaced: it would be lost.
+    if canonical({**plain, "checksum": None}) != canonical({**again, "checksum": None}):
         raise StateError(
-            "state must have no members but those of its version; use the release of loloha that "
-            "wrote it, the state is untouched"
+            "state must have the members of its version and no others, each as this release "
+            "writes it; use the release of loloha that wrote it, the state is untouched"
         )
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from loloha.client.answered import Rounds, are_rounds, holds, including
 from loloha.client.file import DAMAGED
 from loloha.client.limit import covers
-from loloha.client.seal import UNREADABLE, amount, checksum, nothing_else, once, unseal
+from loloha.client.seal import UNREADABLE, amount, checksum, must_be_whole, unseal
 from loloha.errors import StateError
 from loloha.protocols import REGISTRY, Protocol, protocol_from_dict
 from loloha.report import LARGEST_ROUND, Answer, Key, Report
@@ -171,7 +171,9 @@ def from_plain(
 ) -> tuple[Protocol, float | None, State]:
     """What `to_plain` wrote, of either version."""
     try:
-        return _read({**plain}, protocol)
+        read = _read({**plain}, protocol)
+        must_be_whole(plain, to_plain(*read))
+        return read
     except StateError:
         raise
     except UNREADABLE:
@@ -190,32 +192,28 @@ def _read(body: dict[str, Any], protocol: Protocol | None) -> tuple[Protocol, fl
     if "checksum" not in body:
         raise StateError(f"state must have its checksum; {BEYOND_REPAIR}")
     unseal(body)
-    del body["type"], body["version"]
-    stored = _protocol(body.pop("protocol"))
+    stored = _protocol(body["protocol"])
     if protocol is not None and protocol != stored:
         raise StateError(
             "state must be for the given protocol, it is for another one; "
             "a changed protocol needs a new client (see Client.reset)"
         )
-    sent = once(
-        (_whole(round), Report(_key(key), _answer(stored, y))) for round, key, y in body.pop("sent")
-    )
-    memo = once((_whole(x), _answer(stored, answer)) for x, answer in body.pop("memo"))
-    limit = _limit(stored, body.pop("limit"))
-    spent = amount(body.pop("spent_before"))
-    committed = amount(body.pop("committed_before")) if version == COMMITTED_VERSION else None
+    sent = {_whole(round): Report(_key(key), _answer(stored, y)) for round, key, y in body["sent"]}
+    memo = {_whole(x): _answer(stored, answer) for x, answer in body["memo"]}
+    limit = _limit(stored, body["limit"])
+    spent = amount(body["spent_before"])
+    committed = amount(body["committed_before"]) if version == COMMITTED_VERSION else None
     record = Record(
-        key=_key(body.pop("key")),
-        table=tuple(_answer(stored, y) for y in body.pop("table")) if stored.joint else None,
+        key=_key(body["key"]),
+        table=tuple(_answer(stored, y) for y in body["table"]) if stored.joint else None,
         spent_before=spent,
         committed_before=committed or implied(spent, _bounds(stored, limit)),
-        secret=bytes.fromhex(body.pop("secret")),
-        answered=tuple((_whole(first), _whole(last)) for first, last in body.pop("answered")),
-        panel=_panel(body.pop("panel")) if "panel" in body else (1, 0),
+        secret=bytes.fromhex(body["secret"]),
+        answered=tuple((_whole(first), _whole(last)) for first, last in body["answered"]),
+        panel=_panel(body["panel"]) if "panel" in body else (1, 0),
         sent=tuple(sent.items()),
-        reports=_whole(body.pop("reports")),
+        reports=_whole(body["reports"]),
     )
-    nothing_else(body)
     _must_be_possible(stored, memo, record)
     return stored, limit, State(memo, record, record.last)
 
@@ -233,9 +231,11 @@ def _protocol(plain: Any) -> Protocol:
 def _must_be_possible(protocol: Protocol, memo: Mapping[int, Answer], record: Record) -> None:
     """Refuse an inconsistent state."""
     encoding = protocol.encoding
-    if protocol.longitudinal and not encoding.is_key(record.key):
+    own = protocol.longitudinal
+    if not (encoding.is_key(record.key) if own else record.key is None):
         raise StateError(f"state must hold the key of its client; {BEYOND_REPAIR}")
     table, answered, sent = record.table, record.answered, record.sent
+    shown = encoding.sent(record.key) if own else None
     possible = (
         all(0 <= x < encoding.memo_symbols for x in memo)
         and len(memo) <= encoding.memo_cells
@@ -244,6 +244,7 @@ def _must_be_possible(protocol: Protocol, memo: Mapping[int, Answer], record: Re
         and all(holds(answered, round) and record.is_due(round) for round, _ in sent)
         and len(sent) <= min(STORED_ROUNDS, record.reports)
         and all(encoding.is_sent(report.key) for _, report in sent)
+        and (not own or all(report.key == shown for _, report in sent))
         and len(record.secret) == 32
     )
     if not possible:
@@ -256,7 +257,7 @@ def _follows(memo: Mapping[int, Answer], table: tuple[Answer, ...], size: int) -
 
 
 def _whole(plain: Any) -> int:
-    if type(plain) is not int or plain < 0:
+    if type(plain) is not int or not 0 <= plain <= LARGEST_ROUND:
         raise StateError(f"state must hold whole numbers as counts; {BEYOND_REPAIR}")
     return plain
 

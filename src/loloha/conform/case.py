@@ -41,7 +41,7 @@ FEW: dict[str, tuple[Any, ...]] = {
     "b": (10,),
     "d": (9,),
     "memo": ("independent", "joint"),
-    "m0": (None, 0.0),
+    "m0": (None, 0.0, -0.0),
 }
 # Every path of draws is followed, so only small domains work, and not the affine family.
 SMALL: dict[str, Any] = {"k": 3, "g": 3, "b": 3, "d": 2, "hash": "linear", **BUDGETS[0]}

@@ -14,7 +14,7 @@ from loloha.client import Client
 from loloha.client.answered import Rounds
 from loloha.client.file import DAMAGED
 from loloha.client.limit import ANEW, agreed, cost_of_reset, covers, may_reset, total
-from loloha.client.seal import UNREADABLE, amount, nothing_else, once, sealed, unseal
+from loloha.client.seal import UNREADABLE, amount, must_be_whole, sealed, unseal
 from loloha.client.state import implied
 from loloha.errors import BudgetError, CampaignError, ParameterError, StateError
 from loloha.protocols import Protocol
@@ -26,18 +26,18 @@ from loloha.wire.message import decode, encode, is_ticket
 STATE_TYPE, STATE_VERSION = "loloha-sender", 2
 MOST_QUEUED = 1_000
 """Reports of one campaign that wait to be sent; beyond it the oldest is dropped."""
-_FINGERPRINT = re.compile(r"/v1/campaigns/([0-9a-f]{64})$")
+_ADDRESS = re.compile(r"(https?|HTTPS?)://[^@/\\?#\s]+(/[^\\?#\s]*)?/v1/campaigns/([0-9a-f]{64})/*")
 BEYOND_REPAIR = f"{DAMAGED}; delete it (AgreementFile.erase), and agree again only if the user does"
 
 
 def fingerprint_of(url: str) -> str:
     """The fingerprint that the address of a campaign ends with."""
-    match = _FINGERPRINT.search(path_of(url))
+    match = _ADDRESS.fullmatch(url) if path_of(url) else None
     if match is None:
         raise ParameterError(
-            "url must end with /v1/campaigns/FINGERPRINT, got another; copy the campaign's address"
+            "url must be https://HOST/v1/campaigns/FINGERPRINT, got another; copy the address"
         )
-    return match[1]
+    return match[3]
 
 
 HALTED = None, "paused", "ended"
@@ -86,23 +86,21 @@ class Enrolment:
     @classmethod
     def from_plain(cls, plain: Any) -> Self:
         """What `to_plain` wrote."""
-        rest = {**plain}
-        campaign = Campaign.from_dict(rest.pop("campaign"))
-        client = Client.from_dict(rest.pop("client"), protocol=campaign.protocol)
+        campaign = Campaign.from_dict(plain["campaign"])
+        client = Client.from_dict(plain["client"], protocol=campaign.protocol)
         if client.every != campaign.schedule.every:
             raise StateError(f"state must hold a client of its campaign; {BEYOND_REPAIR}")
-        url, token, ticket = (rest.pop(name) for name in ("url", "token", "ticket"))
+        url, token, ticket = (plain[name] for name in ("url", "token", "ticket"))
         if fingerprint_of(url) != campaign.fingerprint:
             raise StateError(f"state must hold the campaign that was agreed to; {BEYOND_REPAIR}")
         if token is not None and not is_token(token):
             raise StateError(f"state must hold a token as headers carry it; {BEYOND_REPAIR}")
         if ticket is not None and not is_ticket(ticket):
             raise StateError(f"state must hold a ticket as collectors write it; {BEYOND_REPAIR}")
-        queue = once((round, text) for round, text in rest.pop("queue"))
-        halted = rest.pop("halted", None)
+        queue = dict(plain["queue"])
+        halted = plain.get("halted")
         if halted not in HALTED:
             raise StateError(f"state must hold a campaign that is {HALTED}; {BEYOND_REPAIR}")
-        nothing_else(rest)
         enrolment = cls(url, token, ticket, campaign, client, queue, halted)
         key, sent = client._state.before.key, dict(client._state.record.sent)
         if not all(enrolment._has_made(sent, key, round, text) for round, text in queue.items()):
@@ -293,7 +291,10 @@ class Agreement:
 
     def to_bytes(self) -> bytes:
         """As JSON, secrets included."""
-        plain = {
+        return sealed(self._to_plain())
+
+    def _to_plain(self) -> dict[str, Any]:
+        plain: dict[str, Any] = {
             "type": STATE_TYPE,
             "version": STATE_VERSION,
             "limit": self.limit,
@@ -304,13 +305,15 @@ class Agreement:
             plain["committed_before"] = self.committed_before
         if self.answered_before:
             plain["answered_before"] = rounds_to_plain(self.answered_before)
-        return sealed(plain)
+        return plain
 
     @classmethod
     def from_plain(cls, plain: Any) -> Self:
         """What `to_bytes` wrote."""
         try:
-            return cls._read({**plain})
+            agreement = cls._read({**plain})
+            must_be_whole(plain, agreement._to_plain())
+            return agreement
         except StateError:
             raise
         except UNREADABLE:
@@ -327,20 +330,18 @@ class Agreement:
             )
         # Release 0.2.0 wrote no checksum.
         unseal(rest)
-        del rest["type"], rest["version"]
-        enrolments = tuple(Enrolment.from_plain(each) for each in rest.pop("enrolments"))
-        limit = rest.pop("limit")
+        enrolments = tuple(Enrolment.from_plain(each) for each in rest["enrolments"])
+        limit = rest["limit"]
         if limit is not None and not (limit := amount(limit)):
             raise ValueError("a limit must be above 0")
-        spent = amount(rest.pop("spent_before"))
+        spent = amount(rest["spent_before"])
         names = {enrolment.campaign.name for enrolment in enrolments}
         if not enrolments or len(names) < len(enrolments):
             raise StateError(f"state must hold campaigns of different names; {BEYOND_REPAIR}")
-        answered = rounds_of_plain(rest.pop("answered_before", {}))
+        answered = rounds_of_plain(rest.get("answered_before", {}))
         agreement = cls(enrolments, limit, spent, answered_before=answered)
         has_committed = "committed_before" in rest
-        committed = amount(rest.pop("committed_before")) if has_committed else agreement._implied
-        nothing_else(rest)
+        committed = amount(rest["committed_before"]) if has_committed else agreement._implied
         return replace(agreement, committed_before=committed)
 
 

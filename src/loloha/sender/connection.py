@@ -27,7 +27,7 @@ _BUSY = frozenset((429, 500, 502, 503, 504))
 _LONGEST_WAIT = 1e9
 _MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 _DATE = re.compile(
-    rf"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), (\d\d) ({'|'.join(_MONTHS)}) (\d{{4}}) "
+    rf"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), (\d\d) ({'|'.join(_MONTHS)}) ([1-9]\d{{3}}) "
     r"(\d\d):(\d\d):(\d\d) GMT",
     re.ASCII,
 )

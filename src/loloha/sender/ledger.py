@@ -9,7 +9,7 @@ from typing import Any, Self
 from loloha.campaign import Campaign
 from loloha.client.answered import Rounds, are_rounds, including
 from loloha.client.file import DAMAGED
-from loloha.client.seal import amount, nothing_else, sealed, unseal
+from loloha.client.seal import amount, must_be_whole, sealed, unseal
 from loloha.client.state import Account
 from loloha.errors import StateError
 from loloha.report import LARGEST_ROUND
@@ -45,6 +45,9 @@ class Ledger:
 
     def to_bytes(self) -> bytes:
         """As JSON."""
+        return sealed(self._to_plain())
+
+    def _to_plain(self) -> dict[str, Any]:
         plain: dict[str, Any] = {
             "type": LEDGER_TYPE,
             "version": LEDGER_VERSION,
@@ -53,7 +56,7 @@ class Ledger:
         }
         if self.committed != self.spent:
             plain["committed"] = self.committed
-        return sealed(plain)
+        return plain
 
     @classmethod
     def from_plain(cls, plain: Any) -> Self:
@@ -66,12 +69,11 @@ class Ledger:
                 )
             # Releases up to 0.2.1 wrote no checksum.
             unseal(rest := {**plain})
-            del rest["type"], rest["version"]
-            spent = amount(rest.pop("spent"))
-            # Release 0.2.0 stored the loss alone.
-            committed = amount(rest.pop("committed", spent))
-            ledger = cls(spent, committed, rounds_of_plain(rest.pop("answered")))
-            nothing_else(rest)
+            spent = amount(rest["spent"])
+            # Release 0.2.0 kept what was spent alone.
+            committed = amount(rest.get("committed", spent))
+            ledger = cls(spent, committed, rounds_of_plain(rest["answered"]))
+            must_be_whole(plain, ledger._to_plain())
             return ledger
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
             raise StateError(

@@ -173,7 +173,8 @@ class Participant:
             return None
         before = self._state.now()
         if before is None:
-            after = self._enrol({url: _token(token, url) for url in urls}, limit, wait)
+            tokens = {url.rstrip("/"): _token(token, url) for url in urls}
+            after = self._enrol(tokens, limit, wait)
         else:
             after = before.again(wanted, limit)
         if after != before:
