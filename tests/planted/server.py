@@ -71,7 +71,7 @@ SERVER = [
     ),
     Mutant(
         "a change forgets what no state says of the truth",
-        "server/statespace.py",
+        "server/smoother.py",
         "self.persistence[s + 1 : t + 1].prod()",
         "0.0",
         "server/test_statespace.py -k dense_posterior",
@@ -504,6 +504,20 @@ SERVER = [
         "estimate.interval(level, simultaneous=True, bins=known)",
         "estimate.interval(level, bins=known)",
         "server/test_total.py -k few_reports",
+    ),
+    Mutant(
+        "what moves is never memo noise that fades",
+        "server/smoother.py",
+        "share * np.minimum(fitted.drift(seen.frequency) * elapsed, memo)",
+        "0.0 * share",
+        "server/test_series.py -k hardly_tell",
+    ),
+    Mutant(
+        "users change their values as often as is likeliest",
+        "server/smoother.py",
+        "1 - fitted.least_rho**elapsed",
+        "1 - fitted.rho**elapsed",
+        "server/test_series.py -k hardly_tell",
     ),
     Mutant(
         "false alarms are expected for each value, not for the round",

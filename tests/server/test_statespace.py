@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from loloha.server import statespace
+from loloha.server.smoother import smooth
 from loloha.server.statespace import (
     PACES,
     PRIOR_VARIANCE,
@@ -14,7 +15,6 @@ from loloha.server.statespace import (
     fit,
     forward,
     log_likelihood,
-    smooth,
 )
 
 TAU, K = 5, 3
@@ -31,7 +31,7 @@ def drawn(missing: bool = True, seed: int = 0) -> Observed:
     memo, fresh = rng.uniform(1e-3, 4e-3, (2, TAU, 1)) * np.ones(K)
     shares, lasting = np.array([0.2, 0.3, 0.5]), np.array([0.3, 0.4, 0.5])
     turnover = np.array([0.0, 1e-3, 4e-3])
-    return Observed(estimates, memo, fresh, shares, turnover, lasting, [7, 1, 2, 1, 3])
+    return Observed(estimates, memo, fresh, shares, turnover, lasting, [7, 1, 2, 1, 3], 100.0)
 
 
 def dense(observed: Observed, v: int) -> tuple[Any, Any, Any]:
@@ -115,7 +115,7 @@ def test_a_round_left_out_is_one_without_estimates() -> None:
     kept = [0, 1, 3, 4]
     rows = (observed.estimates[kept], observed.memo[kept], observed.fresh[kept])
     columns = (observed.frequency, observed.turnover, observed.lasting)
-    fewer = Observed(*rows, *columns, [1, 1, 3, 3])
+    fewer = Observed(*rows, *columns, [1, 1, 3, 3], 100.0)
     one, other = smooth(observed, PARAMETERS), smooth(fewer, PARAMETERS)
     for states in ("filtered", "smoothed"):
         for all_, some in zip(getattr(one, states), getattr(other, states), strict=True):
@@ -139,7 +139,7 @@ def modelled(parameters: Parameters, tau: int, k: int, seed: int) -> Observed:
     estimates = truth + np.sqrt(variance) * (memo + rng.normal(0, 1, (tau, k)))
     both = np.full((tau, k), variance)
     columns = (f, np.zeros(k), np.full(k, share))
-    return Observed(estimates, both, both, *columns, np.ones(tau, dtype=int))
+    return Observed(estimates, both, both, *columns, np.ones(tau, dtype=int), 1e4)
 
 
 def test_moving_and_constant_values_are_distinguished() -> None:

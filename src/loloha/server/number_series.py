@@ -6,11 +6,12 @@ import numpy as np
 
 from loloha.arrays import Floats
 from loloha.encodings import HiddenThreshold
-from loloha.server import statespace
+from loloha.server import smoother, statespace
 from loloha.server.interval import Inversion, Scatter
 from loloha.server.number import Numbers, mean_scatter
 from loloha.server.observations import Observations
-from loloha.server.statespace import Observed, Posterior, States
+from loloha.server.smoother import States
+from loloha.server.statespace import Observed, Posterior
 from loloha.server.variance import Channel
 
 
@@ -42,5 +43,7 @@ def mean_states(observations: Observations, shares: Floats) -> States:
     lasting = whole.lasting.mean(keepdims=True)
     # The most that values can vary at this mean.
     turnover = f * (1 - f) / np.max(users)
-    observed = Observed(shares, memo, variance - memo, f, turnover, lasting, whole.elapsed)
-    return statespace.smooth(observed, statespace.fit(observed))
+    observed = Observed(
+        shares, memo, variance - memo, f, turnover, lasting, whole.elapsed, whole.users
+    )
+    return smoother.smooth(observed, statespace.fit(observed))

@@ -272,8 +272,9 @@ class Observations:
         plausible = self.plausible(mean, 1 / np.maximum(reached, 0.5))
         protocol = self.protocol
         lasting = protocol.encoding.lasting_share(plausible, protocol.p1 - protocol.q1)
-        turnover = plausible * (1 - plausible) / self.sampled_from.max()
-        return Observed(self.estimates, memo, variance - memo, f, turnover, lasting, elapsed)
+        users = float(self.sampled_from.max())
+        turnover = plausible * (1 - plausible) / users
+        return Observed(self.estimates, memo, variance - memo, f, turnover, lasting, elapsed, users)
 
 
 def _estimate(source: Any) -> Estimate | None:

@@ -13,12 +13,13 @@ from loloha import checks
 from loloha.arrays import Bools, Floats
 from loloha.encodings import HiddenThreshold
 from loloha.errors import ParameterError
-from loloha.server import number_series, statespace
+from loloha.server import number_series, smoother, statespace
 from loloha.server.alarm_rule import AlarmRule, deviate
 from loloha.server.estimate_table import EstimateTable
 from loloha.server.number import Numbers, Numeric
 from loloha.server.observations import Observations
-from loloha.server.statespace import Parameters, Posterior, States
+from loloha.server.smoother import States
+from loloha.server.statespace import Parameters, Posterior
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -168,7 +169,8 @@ class EstimatedSeries(Numeric):
         Returns
         -------
         EstimatedChange
-            Its variance is that of the joint distribution of both rounds, which share noise.
+            Its variance is that of the joint distribution of both rounds, which share noise, and
+            more where moves are hardly told from memo noise that fades (MATH section 19).
 
         Raises
         ------
@@ -178,10 +180,8 @@ class EstimatedSeries(Numeric):
         late, early = self._row("t", t), self._row("s", s)
         states = self.mean_states if mean else self.states
         most = self.observations.protocol.k - 1.0 if mean else 1.0
-        level, variance = states.smoothed
-        shared = states.covariance(*sorted((early, late)))
-        scatter = np.maximum(variance[late] + variance[early] - 2 * shared, 0.0)
-        return EstimatedChange(most * (level[late] - level[early]), most * np.sqrt(scatter), most)
+        grown, variance = states.change(early, late)
+        return EstimatedChange(most * grown, most * np.sqrt(variance), most)
 
     def _row(self, name: str, number: int) -> int:
         if checks.round_number(number) not in self.rounds:
@@ -343,5 +343,5 @@ def series(
     observed = observations.observed()
     parameters = statespace.fit(observed)
     return EstimatedSeries(
-        observations, parameters, statespace.smooth(observed, parameters), bool(smooth), level
+        observations, parameters, smoother.smooth(observed, parameters), bool(smooth), level
     )

@@ -1,4 +1,4 @@
-"""Filter and smoother of estimates over rounds that share memo noise (maths, section 19)."""
+"""Model and filter of estimates over rounds that share memo noise (maths, section 19)."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ RANGES = ((-6.0, 2.0), (-7.0, 1.0), (-4.0, 0.0))
 COARSE, FINEST = 6, 0.2
 # The share of users who return to their values: while the rest is fitted, and then.
 USUAL_REVISITING, REVISITING = 0.03, np.logspace(-3, -0.05, 13)
+# By how much the logarithm of a likelihood lies below the largest one where it still counts (1.96
+# standard deviations of one number), and the 1 - rho that are compared.
+NEARLY, GAPS = 1.92, np.logspace(RANGES[2][0], RANGES[2][1], 13)
 # How fast single values may move, in units of what is fitted to all of them.
 PACES = (1 / 64, 1 / 16, 1 / 4, 1.0, 4.0)
 # Of the shares of values at each pace: observations that they begin with, and steps to fit them.
@@ -40,6 +43,8 @@ class Parameters(NamedTuple):
         Share of users whom rounds far apart find at one value, beyond those by chance.
     pace : float64[k]
         Of each value: some are rolled out while most stand still.
+    least_rho : float
+        The least rho that the estimates do not make unlikely.
     """
 
     s: Any
@@ -47,6 +52,7 @@ class Parameters(NamedTuple):
     rho: Any
     revisiting: Any = USUAL_REVISITING
     pace: Any = 1.0
+    least_rho: Any = 0.0
 
     def drift(self, f: Floats) -> Any:
         """Variance of the level's step, by mean frequency: q."""
@@ -101,6 +107,8 @@ class Observed:
         Share of the memo noise that never leaves, of such users: phi.
     elapsed : int64[tau]
         Rounds since the row before; the first does not count.
+    users : float
+        Whose values the truth is the mean of.
     """
 
     estimates: Floats
@@ -110,6 +118,7 @@ class Observed:
     turnover: Floats
     lasting: Floats
     elapsed: Any
+    users: float
 
     def of(self, values: Any) -> Observed:
         """The same of some values."""
@@ -139,7 +148,7 @@ def forward(observed: Observed, parameters: Parameters) -> Iterator[_Step]:
     covariance[0, 0], covariance[1, 1], covariance[2, 2] = PRIOR_VARIANCE, 1.0, 1.0
     for t, (y, fresh) in enumerate(zip(observed.estimates, observed.fresh, strict=True)):
         if t:
-            state, covariance = _predict(state, covariance, drift, rho, observed.elapsed[t])
+            state, covariance = predict(state, covariance, drift, rho, observed.elapsed[t])
         a, b, *_ = observed.loads(t, revisiting)
         seen = np.isfinite(y)
         innovation = np.where(seen, y, 0.0) - state[0] - a * state[1] - b * state[2]
@@ -152,7 +161,7 @@ def forward(observed: Observed, parameters: Parameters) -> Iterator[_Step]:
         yield _Step(state, covariance, innovation * unseen, scale * unseen)
 
 
-def _predict(
+def predict(
     state: Floats, covariance: Floats, drift: Any, rho: Any, elapsed: int
 ) -> tuple[Floats, Floats]:
     """States and covariance some rounds later."""
@@ -210,6 +219,7 @@ def fit(observed: Observed) -> Parameters:
     s, s_0, gap = (10.0**x for x in at)
     fitted = Parameters(s * unit, s_0 * unit, 1 - gap)
     fitted = fitted._replace(revisiting=_revisiting(observed, fitted))
+    fitted = fitted._replace(least_rho=_least_rho(some, fitted))
     return fitted._replace(pace=_paces(observed, fitted))
 
 
@@ -219,6 +229,12 @@ def _revisiting(observed: Observed, parameters: Parameters) -> float:
     logs = log_likelihood(observed, parameters._replace(revisiting=REVISITING[:, None]))
     chances = np.exp(logs - logs.max())
     return float(chances @ REVISITING / chances.sum())
+
+
+def _least_rho(observed: Observed, parameters: Parameters) -> float:
+    """The least rho of those that are nearly as likely as the likeliest."""
+    logs = log_likelihood(observed, parameters._replace(rho=1 - GAPS[:, None]))
+    return float(min(parameters.rho, 1 - GAPS[logs >= logs.max() - NEARLY].max()))
 
 
 def _paces(observed: Observed, parameters: Parameters) -> Floats:
@@ -243,93 +259,3 @@ def _representative(frequency: Floats) -> Any:
         return ranked
     half = FITTED_VALUES // 2
     return np.r_[ranked[:half], ranked[np.linspace(half, len(ranked) - 1, half).astype(int)]]
-
-
-@dataclass(frozen=True, eq=False)
-class States:
-    """What all rounds say of each.
-
-    Attributes
-    ----------
-    filtered, smoothed : Posterior
-        Given the rounds up to each, and given all.
-    innovations : float64[tau, k]
-        Standardised errors of one-step predictions, at the pace of all values; NaN where nothing
-        was seen.
-    gains : list of float64[3, 3, k], one for each row but the last
-        Of the Rauch-Tung-Striebel pass.
-    covariances : float64[tau, 3, k]
-        Smoothed, of x, a and b with the truth.
-    loads : float64[tau, 3, k]
-        Of the truth on x, a and b.
-    rest : float64[tau, k]
-        Standard deviation of what these do not say of it.
-    persistence : float64[tau]
-        Correlation of that, and of b, with the row before.
-    """
-
-    filtered: Posterior
-    smoothed: Posterior
-    innovations: Floats
-    gains: list[Floats]
-    covariances: Floats
-    loads: Floats
-    rest: Floats
-    persistence: Floats
-
-    def covariance(self, s: int, t: int) -> Floats:
-        """Of the truths of rows s <= t given all rounds, float64[k]."""
-        row = self.loads[s]
-        for gain in self.gains[s:t]:
-            row = np.einsum("ik,ijk->jk", row, gain)
-        shared: Floats = np.einsum("ik,ik->k", row, self.covariances[t])
-        shared += self.persistence[s + 1 : t + 1].prod() * self.rest[s] * self.rest[t]
-        return shared
-
-
-def smooth(observed: Observed, parameters: Parameters) -> States:
-    """Filter forwards, then Rauch, Tung and Striebel backwards."""
-    steps = list(forward(observed, parameters))
-    drift, rho = parameters.drift(observed.frequency), parameters.rho
-    tau, size = len(steps), len(observed.frequency)
-    rounds = [observed.loads(t, parameters.revisiting) for t in range(tau)]
-    loads = np.stack([[np.ones(size), np.zeros(size), of_round.truth] for of_round in rounds])
-    rest = np.stack([of_round.rest for of_round in rounds])
-    means, variances = np.empty((2, tau, size))
-    for t, (step, load) in enumerate(zip(steps, loads, strict=True)):
-        means[t] = (load * step.state).sum(axis=0)
-        variances[t] = np.einsum("ik,ijk,jk->k", load, step.covariance, load)
-    filtered = Posterior(means, variances + rest**2)
-    # At the pace of all values: a burst must not hide in a pace that it has raised itself.
-    common = forward(observed, parameters._replace(pace=1.0))
-    innovations = np.array([step.innovation / np.sqrt(step.scale) for step in common])
-    # A row's gain replaces the filter's state after it, the largest array in memory.
-    gains: list[Floats] = []
-    covariances, means = np.empty((tau, 3, size)), np.empty((tau, size))
-    state, covariance = steps[-1].state, steps[-1].covariance
-    for t in reversed(range(tau)):
-        past = steps.pop()
-        if t < tau - 1:
-            elapsed = observed.elapsed[t + 1]
-            predicted, spread = _predict(past.state, past.covariance, drift, rho, elapsed)
-            gain = _gain(past.covariance, spread, rho**elapsed)
-            gains.append(gain)
-            state = past.state + np.einsum("ijk,jk->ik", gain, state - predicted)
-            covariance = past.covariance + np.einsum(
-                "ijk,jlk,mlk->imk", gain, covariance - spread, gain, optimize=True
-            )
-        means[t] = (loads[t] * state).sum(axis=0)
-        covariances[t] = np.einsum("ijk,jk->ik", covariance, loads[t])
-    smoothed = Posterior(means, (loads * covariances).sum(axis=1) + rest**2)
-    persistence = rho ** np.asarray(observed.elapsed, dtype=np.float64)
-    return States(
-        filtered, smoothed, innovations, gains[::-1], covariances, loads, rest, persistence
-    )
-
-
-def _gain(covariance: Floats, predicted: Floats, persistence: Any) -> Floats:
-    """Covariance of a row's states with the next row's, over that of these: float64[3, 3, k]."""
-    across = covariance * np.array([1.0, 1.0, persistence])[None, :, None]
-    solved = np.linalg.solve(predicted.transpose(2, 0, 1), across.transpose(2, 1, 0))
-    gain: Floats = solved.transpose(2, 1, 0)
-    return gain
