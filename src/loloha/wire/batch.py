@@ -8,7 +8,6 @@ from __future__ import annotations
 import binascii
 from dataclasses import dataclass
 from itertools import accumulate
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loloha.arrays import Array, Bools, Ints
-
-_columns_of = attrgetter("version", "campaign", "round", "reporter", "key", "y", "ticket")
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,8 +101,6 @@ class Reader:
         codes = np.frombuffer(upload, dtype=np.int8).copy()
         index = np.flatnonzero(codes == 0)
         n, widths = len(rows), self.widths
-        columns: Any = zip(*map(_columns_of, rows), strict=True) if rows else ((),) * 7
-        versions, campaigns, numbers, names, key_texts, y_texts, proofs = columns
         fingerprint = self.campaign.fingerprint
         reasons = np.zeros(n, dtype=np.int8)
 
@@ -114,17 +109,17 @@ class Reader:
             reasons[bad & (reasons == 0)] = reason.code
             return raw
 
-        if versions.count(MESSAGE_VERSION) < n:
-            reasons[[version != MESSAGE_VERSION for version in versions]] = Refusal.VERSION.code
-        if campaigns.count(fingerprint) < n:
-            foreign = np.array([named.lower() != fingerprint for named in campaigns])
+        if any(row.version != MESSAGE_VERSION for row in rows):
+            reasons[[row.version != MESSAGE_VERSION for row in rows]] = Refusal.VERSION.code
+        if any(row.campaign != fingerprint for row in rows):
+            foreign = np.array([row.campaign.lower() != fingerprint for row in rows])
             reasons[foreign & (reasons == 0)] = Refusal.CAMPAIGN.code
-        reporters = column(names, REPORTER_BYTES, Refusal.REPORTER)
-        keys = column(key_texts, widths.key_bytes, Refusal.KEY)
-        ys = column(y_texts, widths.answer_bytes, Refusal.ANSWER)
+        reporters = column([row.reporter for row in rows], REPORTER_BYTES, Refusal.REPORTER)
+        keys = column([row.key for row in rows], widths.key_bytes, Refusal.KEY)
+        ys = column([row.y for row in rows], widths.answer_bytes, Refusal.ANSWER)
         width = TICKET_BYTES if self.ticketed else 0
-        tickets = column(proofs, width, Refusal.TICKET)
-        rounds = np.array(numbers, dtype=np.int64)
+        tickets = column([row.ticket for row in rows], width, Refusal.TICKET)
+        rounds = np.array([row.round for row in rows], dtype=np.int64)
         codes[index] = reasons
         good = reasons == 0
         return self._checked(
