@@ -26,13 +26,11 @@ class Ledger:
     answered: Mapping[str, Rounds] = field(default_factory=dict)
 
     def account(self, campaign: Campaign, *, wait: bool) -> Account:
-        """The rounds of one campaign, if they are left out; what was spent is the agreement's.
-
-        Of a panel always: its window holds one report, whoever asks for another.
-        """
+        """The rounds of one campaign, if they are left out; what was spent is the agreement's."""
         every, answered = campaign.schedule.every, self.answered.get(campaign.fingerprint, ())
         # The last round was answered itself: it is no gap that was closed.
         residue = answered[-1][1] % every if answered else None
+        # A window of a panel holds one report, whoever asks for another.
         return Account(0.0, answered if wait or every > 1 else (), residue=residue)
 
     def including(self, spent: float, committed: float, answered: Mapping[str, Rounds]) -> Ledger:
