@@ -24,6 +24,7 @@ MOVED = {
     "collector.desk": "loloha.collector.read_cache",
     "collector.document": "loloha.collector.openapi",
     "collector.form": "loloha.collector.result_document",
+    "collector.guard": "loloha.collector.replay_guard",
     "collector.kept_reports": "loloha.collector.report_archive",
     "collector.label": "loloha.collector.stored_campaign",
     "collector.store.cell": "loloha.collector.store.counts",

@@ -38,7 +38,7 @@ def experienced(protocol: Protocol, seed: int = 4, **options: Any) -> Client:
     """A client with several rounds, memo cells and one reset behind it."""
     client = protocol.client(rng=SimulationRng(seed), **options)
     client.report(0, round=0)
-    client.reset()
+    client.reset(wait=False)
     for round in range(6):
         client.report(round % 3, round=round)
     return client
@@ -193,7 +193,9 @@ def test_a_reset_commits_another_cap() -> None:
     client.reset()
     client = Client.from_dict(client.to_dict())
     assert (client.limit, client.loss, client.committed) == (12.0, 2.0, 12.0)
-    for round in range(100):
+    with pytest.raises(StateError, match="answering it again"):
+        client.report(0, round=0)
+    for round in range(1, 101):
         client.report(round % PROTOCOL.k, round=round)
     state = client.to_dict()
     with pytest.raises(BudgetError, match=r"limit must cover 18 for a new user, with the 12 "):

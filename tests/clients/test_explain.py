@@ -10,8 +10,8 @@ from loloha.campaign import Campaign, Schedule
 from loloha.conform import case
 from loloha.protocols import GRR, OLOLOHA, RAPPOR, DBitFlipPM
 from loloha.report import LARGEST_ROUND
-from loloha.sender.consent import explain_all
-from loloha.sender.opt_out import OPTED_OUT
+from loloha.sender.consent_text import explain_all
+from loloha.sender.do_not_track import OPTED_OUT
 from loloha.sender.preview import ANSWERED, QUEUED, Preview, example
 
 SCRIPT = """

@@ -20,7 +20,7 @@ from collecting import HOUR, START, Clock, batch, campaign, clients, expected, m
 from laws import oracle
 from laws.variants import example
 from loloha.campaign import Campaign, Labels, Range
-from loloha.collector.guard import ROW_BYTES
+from loloha.collector.replay_guard import ROW_BYTES
 from loloha.collector.store import Round, Store, schema, segment
 from loloha.collector.store.counts import (
     CELLS,

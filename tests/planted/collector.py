@@ -178,10 +178,10 @@ COLLECTOR = [
     ),
     Mutant(
         "the guard's hash leaves out some bytes of a pseudonym",
-        "collector/guard.py",
+        "collector/replay_guard.py",
         "(names & low) * self._key[:2] + (names >> high) * self._key[2:4]",
         "(names & low) * self._key[:2]",
-        "collector/test_guard.py -k two_bytes",
+        "collector/test_replay_guard.py -k two_bytes",
     ),
     Mutant(
         "the rows of a stream are not counted while it is read",

@@ -302,7 +302,7 @@ SENDERS = [
         "sender/delivery.py",
         "            fates.reason = OPTED_OUT\n",
         "            self._deliver_alone(enrolment, fates)\n",
-        "sender/test_opt_out.py -k nothing_is_sent",
+        "sender/test_do_not_track.py -k nothing_is_sent",
     ),
     Mutant(
         "an opt-out is sent again",

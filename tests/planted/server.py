@@ -374,7 +374,7 @@ SERVER = [
     ),
     Mutant(
         "others who hold the user's own values are taken to hide as much as the rest",
-        "privacy/composition.py",
+        "privacy/shuffled_bits.py",
         "math.exp(raised) * (max(0.0, lost) + OUTSIDE * highest)",
         "math.exp(raised) * OUTSIDE * highest",
         "privacy/test_shuffling.py -k who_holds",

@@ -274,7 +274,7 @@ def test_nothing_renews_by_itself() -> None:
     client = Client.from_dict(client.to_dict(), rng=SimulationRng(2))
     client.report(0, round=10**6)
     assert client.loss == 2.0
-    client.reset()
+    client.reset(wait=False)
     client.report(0, round=0)
     assert (client.loss, client.cap) == (3.0, 4.0)
 

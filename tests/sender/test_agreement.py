@@ -14,7 +14,7 @@ from loloha.client.answered import MOST_INTERVALS, are_rounds, holds, including
 from loloha.client.client import STORED_ROUNDS, Account, Client
 from loloha.errors import BudgetError, CampaignError, LolohaError, ParameterError, StateError
 from loloha.report import LARGEST_ROUND
-from loloha.sender import consent, explain_all
+from loloha.sender import consent_text, explain_all
 
 pytestmark = pytest.mark.usefixtures("collector")
 
@@ -335,14 +335,14 @@ def test_what_was_reported_to_before_is_added_to_what_comes() -> None:
 
 def test_factors_and_times_are_in_words() -> None:
     """Odds are rounded up: 1 / (1 + e^-6.9) is .99899, and .9990025 of 6.91."""
-    likely = [consent.belief(eps) for eps in (0.0, 1.0, 6.9, 6.91)]
+    likely = [consent_text.belief(eps) for eps in (0.0, 1.0, 6.9, 6.91)]
     parts = ["50.0", "73.2", "99.9"]
     assert likely == [*(f"at most {part} % likely" for part in parts), "almost certain"]
-    assert [consent.factor(eps) for eps in (0.0, 699.9, 700.0)] == [
+    assert [consent_text.factor(eps) for eps in (0.0, 699.9, 700.0)] == [
         "e^0 = 1", "e^699.9 = 9.177e+303", "e^700"
     ]  # fmt: skip
     times = [1, 59, 60, 90, 5400, 3600, 7200, 86_400, 90_000, 172_800]
-    assert [consent.span(seconds) for seconds in times] == [
+    assert [consent_text.span(seconds) for seconds in times] == [
         "second", "59 seconds", "minute", "90 seconds", "90 minutes", "hour", "2 hours", "day",
         "25 hours", "2 days",
     ]  # fmt: skip

@@ -20,7 +20,7 @@ from loloha.conform import case
 from loloha.encodings.part import ANSWER_WORDS
 from loloha.errors import BudgetError, ParameterError, StateError
 from loloha.sender import Preview, Sender, preview
-from loloha.sender.consent import factor
+from loloha.sender.consent_text import factor
 from loloha.sender.preview import _listed, _words, example
 
 VARIANTS = {one.fingerprint: one for one in case.variants() if one.k == 3}

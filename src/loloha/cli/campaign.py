@@ -99,7 +99,7 @@ def create(
 
 def _succeeded(other: str, to: str | None, campaign: Campaign) -> str:
     """What a user spends who reports to a campaign and to the one before it."""
-    from loloha.sender.consent import both
+    from loloha.sender.consent_text import both
 
     if to is not None and re.fullmatch("[0-9a-f]{64}", other):
         other = f"{to.rstrip('/')}/v1/campaigns/{other}"

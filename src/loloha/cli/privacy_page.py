@@ -73,7 +73,7 @@ def privacy_page(
 ) -> PrivacyPage:
     """The page on these campaigns, which one user agrees to together."""
     from loloha import privacy
-    from loloha.sender.consent import explain_all
+    from loloha.sender.consent_text import explain_all
 
     drawn, *lines = [line[2:] for line in explain_all(campaigns, limit=limit).splitlines()]
     names = ", ".join(campaign.name for campaign in campaigns)
@@ -107,7 +107,7 @@ def privacy_page(
 
 def _asked(campaign: Campaign) -> str:
     domain, schedule = campaign.domain, campaign.schedule
-    from loloha.sender.consent import span
+    from loloha.sender.consent_text import span
 
     some = ", ".join(domain.text(v) for v in range(min(domain.k, MOST_LABELS)))
     more = ", ..." if domain.k > MOST_LABELS else ""

@@ -46,7 +46,7 @@ def report(
     from loloha.client.file import DAMAGED
     from loloha.sender import Delivery, Sender
     from loloha.sender.agreement_file import AgreementFile
-    from loloha.sender.opt_out import OPTED_OUT
+    from loloha.sender.do_not_track import OPTED_OUT
 
     if withdraw and (label is not None or consent):
         raise ParameterError(

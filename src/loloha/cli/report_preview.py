@@ -32,7 +32,7 @@ def show(state: Path, campaign: str | None, *, as_json: bool) -> None:
 
 def _previews(state: Path, campaign: str | None) -> list[Preview]:
     from loloha.sender import Sender
-    from loloha.sender.opt_out import OPTED_OUT, is_opted_out
+    from loloha.sender.do_not_track import OPTED_OUT, is_opted_out
     from loloha.sender.preview import example, unagreed
 
     # Without a state no file is made, not even a lock.

@@ -211,7 +211,7 @@ class Client(Spending):
 
     # -- start anew
 
-    def reset(self, *, wait: bool = False) -> str:
+    def reset(self, *, wait: bool = True) -> str:
         """Forget key, memo, secret and sent reports, and start as a new user.
 
         Never happens by itself. What was spent stays spent and stays in `loss`; whatever is
@@ -224,7 +224,7 @@ class Client(Spending):
             Whether to wait for rounds that were not answered yet. If not, a round that was counted
             and is answered again counts this user twice: the new pseudonym cannot be recognised.
             Always where it reports in one round of `every`: a second report in a window would lose
-            more than panels promise.
+            more than a panel may.
 
         Returns
         -------

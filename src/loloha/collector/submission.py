@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from loloha.collector.commit_cost import cut, upload_work
-from loloha.collector.guard import digest_rows
+from loloha.collector.replay_guard import digest_rows
 from loloha.collector.secret import check_tickets
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.wire import Refusal

@@ -2,7 +2,7 @@
 
 Other users' reports hide a user's own as far as they could have come from either value; with a key,
 those of the users who share it. Source: MATH section 17: the privacy blanket
-(`loloha.privacy.blanket`), and a better bound for bits (`loloha.privacy.composition`).
+(`loloha.privacy.blanket`), and a better bound for bits (`loloha.privacy.shuffled_bits`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from loloha.encodings.part import SHUFFLED
 from loloha.errors import ParameterError
 from loloha.privacy import blanket
 from loloha.privacy.blanket import Classes, Divergence
-from loloha.privacy.composition import Others, composed
+from loloha.privacy.shuffled_bits import Others, composed
 from loloha.privacy.rounded import as_asked
 from loloha.privacy.transcript import eps_2
 from loloha.protocols import Protocol

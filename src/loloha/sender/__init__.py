@@ -2,7 +2,7 @@
 
 from loloha.sender.collector import Collector
 from loloha.sender.connection import Connection, Patience, Unreachable
-from loloha.sender.consent import explain_all
+from loloha.sender.consent_text import explain_all
 from loloha.sender.delivery import Delivery
 from loloha.sender.preview import Preview
 from loloha.sender.sender import Sender

@@ -14,7 +14,7 @@ from loloha.campaign import Campaign
 from loloha.errors import CampaignError, ParameterError
 from loloha.report import Key
 from loloha.sender.connection import Answer, Connection, Patience, Unreachable, path_of
-from loloha.sender.opt_out import is_opted_out
+from loloha.sender.do_not_track import is_opted_out
 from loloha.wire.message import is_ticket, key_from_text
 
 JSON, LINES = "application/json", "application/x-ndjson"

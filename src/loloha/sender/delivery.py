@@ -12,7 +12,7 @@ from loloha.sender.agreement import STATES, Enrolment, state_in
 from loloha.sender.agreement_file import AgreementFile, QueueChanged
 from loloha.sender.collector import JSON
 from loloha.sender.connection import Answer, Connection, Unreachable, path_of
-from loloha.sender.opt_out import OPTED_OUT, is_opted_out
+from loloha.sender.do_not_track import OPTED_OUT, is_opted_out
 from loloha.sender.receipt import Fate, answers_of, fate, halted
 from loloha.wire.message import MOST_TOGETHER
 

@@ -23,8 +23,8 @@ from loloha.encodings.part import ANSWER_WORDS
 from loloha.report import Key
 from loloha.rng import SecureRng
 from loloha.sender.agreement import Enrolment
-from loloha.sender.consent import factor
-from loloha.sender.opt_out import OPTED_OUT, is_opted_out
+from loloha.sender.consent_text import factor
+from loloha.sender.do_not_track import OPTED_OUT, is_opted_out
 from loloha.wire.message import TICKET_BYTES, decode, encode
 
 MOST_LISTED = 10

@@ -16,7 +16,7 @@ from loloha.errors import StateError
 from loloha.sender.agreement import Enrolment
 from loloha.sender.connection import Connection, Patience
 from loloha.sender.delivery import Courier, Delivery
-from loloha.sender.opt_out import OPTED_OUT
+from loloha.sender.do_not_track import OPTED_OUT
 from loloha.sender.participant import Participant, alone
 from loloha.sender.preview import Preview, example, of_enrolment, unagreed
 

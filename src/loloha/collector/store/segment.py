@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from loloha.collector.guard import ROW_BYTES, Guard, Seen, pack, unpack
+from loloha.collector.replay_guard import ROW_BYTES, Guard, Seen, pack, unpack
 from loloha.collector.store import statement
 
 if TYPE_CHECKING:

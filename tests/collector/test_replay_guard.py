@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loloha.collector import guard as guard_module
-from loloha.collector.guard import MOST_PROBES, Guard, Seen, digest_rows, pack, unpack
+from loloha.collector import replay_guard as guard_module
+from loloha.collector.replay_guard import MOST_PROBES, Guard, Seen, digest_rows, pack, unpack
 
 Rows = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 2)), max_size=40)
 
