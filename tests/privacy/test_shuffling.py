@@ -17,8 +17,8 @@ from loloha.cli import main
 from loloha.errors import ParameterError
 from loloha.privacy import blanket
 from loloha.privacy.blanket import Classes, hidden
-from loloha.privacy.shuffled_bits import Others, _exchanged, _Part, composed
 from loloha.privacy.lattice import balance, split
+from loloha.privacy.shuffled_bits import Others, _exchanged, _Part, composed
 from loloha.privacy.shuffling import _divergences, _first_report, _of_bits
 from loloha.protocols import Protocol
 

@@ -23,8 +23,8 @@ from loloha.sender.agreement import (
 from loloha.sender.agreement_file import AgreementFile
 from loloha.sender.collector import Collector
 from loloha.sender.connection import Patience
-from loloha.sender.ledger import Ledger
 from loloha.sender.do_not_track import is_opted_out
+from loloha.sender.ledger import Ledger
 
 _AGES = 1e15
 """Seconds beyond any clock."""

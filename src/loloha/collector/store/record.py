@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from loloha.collector.commit_cost import by_round
-from loloha.collector.replay_guard import Seen, pack
 from loloha.collector.life import NEW, Life
+from loloha.collector.replay_guard import Seen, pack
 from loloha.collector.store import statement
 from loloha.collector.store.counts import Counts
 from loloha.collector.store.round import ACCEPTED, DUPLICATES, NO_ROUND, WAITING
