@@ -234,6 +234,9 @@ def otherwise() -> Iterator[Plain]:
         [[0, json.dumps({**sent, "y": "02"})]],
     ):  # fmt: skip
         yield {**agreement, "enrolments": [{**own, "queue": queue}]}
+    for host in ("c:0", "[::1]:00", "c:65536", "u@c", "c d"):
+        url = own["url"].replace("//c", f"//{host}")
+        yield {**agreement, "enrolments": [{**own, "url": url}]}
     document = without(own["campaign"], "keys")
     yield {**agreement, "enrolments": [{**own, "campaign": document}]}
     # Of reports that are kept no more a client knows all but the answer.

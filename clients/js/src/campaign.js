@@ -63,7 +63,7 @@ export class Campaign {
     // Members twice, 1.0 for 1 and their like are other bytes: no two readers may differ on them.
     must(
       text === canonical(campaign.plain),
-      "campaign must be canonical, as the collector sends it; fetch it again",
+      "campaign must be canonical; fetch it again",
       CampaignError,
     );
     return campaign;

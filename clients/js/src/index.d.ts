@@ -102,7 +102,7 @@ export declare class Sender {
   preview(campaign?: Campaign, options?: { round?: number }): Promise<Preview>;
   deliver(): Promise<Delivery>;
   deliverAll(): Promise<Record<string, Delivery>>;
-  /** Send what waits when the page goes away, unless another tab deleted it; returns what ends that. */
+  /** Send what waits when the page goes away, unless another tab deleted it; returns what ends that. Throws StateError where there is no page. */
   deliverOnHide(page?: typeof globalThis): () => void;
   reset(options?: ResetOptions): Promise<string>;
 }

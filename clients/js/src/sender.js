@@ -79,7 +79,7 @@ export class Sender {
   async agree(url, { token = null, limit = null, wait = true } = {}) {
     const urls = [url].flat();
     const wanted = new Set(urls.map(fingerprintOf));
-    must(wanted.size && wanted.size === urls.length, "url must be one campaign, or several; name each once");
+    must(wanted.size && wanted.size === urls.length, "url must name campaigns, each once");
     if (isSilenced()) return null;
     const withdrawals = this.#withdrawals;
     const known = await this.#store.read();
@@ -98,7 +98,7 @@ export class Sender {
       must(
         enrolments.length === wanted.size &&
           enrolments.every(({ campaign }) => wanted.has(campaign.fingerprint)),
-        "campaigns must be those that the user agreed to; withdraw first to agree to others",
+        "campaigns must be those that the user agreed to; withdraw first",
         CampaignError,
       );
       if (isNew || limit !== null) agreeTo(limit, state);
@@ -289,13 +289,15 @@ export class Sender {
    * @returns {() => void} ends it
    */
   deliverOnHide(page = globalThis) {
+    const { document } = page;
+    must(document, "page must have a document; elsewhere call deliver", StateError);
     const { open, close, leave } = this.#outbox;
-    const change = () => (page.document.visibilityState === "hidden" ? leave() : open());
+    const change = () => (document.visibilityState === "hidden" ? leave() : open());
     // Its signal ends all.
     const listening = new AbortController();
     page.addEventListener("pagehide", leave, listening);
     page.addEventListener("pageshow", change, listening);
-    page.document.addEventListener("visibilitychange", change, listening);
+    document.addEventListener("visibilitychange", change, listening);
     change();
     return () => {
       listening.abort();
@@ -307,8 +309,7 @@ export class Sender {
    * Forget keys, memos and queues, and start as a new user; says what that costs.
    *
    * @param {object} [options]
-   * @param {boolean} [options.wait] whether to wait for rounds that were not answered yet; if not, a
-   *   round that is answered again counts this user twice. Panels always wait
+   * @param {boolean} [options.wait] see `agree`
    */
   reset({ wait = true } = {}) {
     return this.#store.change((state) => {

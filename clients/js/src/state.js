@@ -171,7 +171,7 @@ export const haveNames = (enrolments) =>
 
 /** The fingerprint that an address ends with. */
 export function fingerprintOf(url) {
-  const address = tried(() => new URL(url) && ADDRESS.exec(url));
+  const address = tried(() => new URL(url).port !== "0" && ADDRESS.exec(url));
   must(address, "url must be https://HOST/v1/campaigns/FINGERPRINT");
   return address[1];
 }

@@ -30,10 +30,7 @@ export function stateStore(storage) {
       let state;
       let result;
       await storage.change(async (text) => {
-        state = await of(text).catch((error) => {
-          if (!mend) throw error;
-          return mend(text);
-        });
+        state = await (mend ? of(text).catch(() => mend(text)) : of(text));
         result = await step(state);
         const made = (known = await textOf(state));
         return made === text ? undefined : made;

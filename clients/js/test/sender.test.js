@@ -742,6 +742,14 @@ test("a page that goes away sends its queue once, and settles what is answered",
   await sender.withdraw();
 });
 
+test("a worker, which never goes away like a page, learns to deliver itself", async () => {
+  const { sender } = await made();
+  // Node has no document either.
+  for (const worker of [undefined, new EventTarget()]) {
+    assert.throws(() => sender.deliverOnHide(worker), (error) => error instanceof StateError && /call deliver/.test(error.message));
+  }
+});
+
 test("a page that goes away sends nothing that another sender has deleted", async () => {
   // Where a storage can be held, as the browser's can, and where a page can only ask it.
   const askedOnly = ({ read, change }) => ({ read, change });
