@@ -1,11 +1,13 @@
 """The kit passes the JavaScript client, and catches each fault that is planted in it."""
 
 import json
+import re
 import shlex
 import shutil
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -14,10 +16,10 @@ from javascript import CLIENT, node
 from loloha.campaign import Campaign
 from loloha.cli import main
 from loloha.collector.settings import Settings
-from loloha.conform import PortError, case, conform, connect, document_case
+from loloha.conform import PortError, case, conform, connect, document_case, suite
 from loloha.conform.suite import GROUPS
 from loloha.errors import CampaignError, ParameterError
-from loloha.protocols import REGISTRY
+from loloha.protocols import GRR, REGISTRY
 from loloha.rng import SimulationRng
 from loloha.sender import Sender
 from serving import Served, create
@@ -344,6 +346,47 @@ def test_the_shipped_audit_asks_the_javascript_client() -> None:
     assert main(["audit", "l-grr", *given, "--command", audited]) == 0
     bolder = audited.replace("eps_inf=2 eps_1=1", "eps_inf=4 eps_1=3.9")
     assert main(["audit", "l-grr", *given, "--command", bolder]) == 1
+
+
+class Own:
+    """A port in this process: this library's client, or one that tells each value as it is."""
+
+    def __init__(self, protocol: Any, *, tells: bool = False, end: Any = ()) -> None:
+        self.protocol, self.tells, self.end = protocol, tells, dict(end)
+        self.users: dict[str, Any] = {}
+
+    def ask(self, what: str, *, document: str) -> dict[str, Any]:
+        return {}
+
+    def lines(self, asked: Sequence[str]) -> Iterator[str]:
+        for line in asked:
+            user, round, value = line.split()
+            client = self.users.setdefault(user, self.protocol.client(rng=SimulationRng(int(user))))
+            y = client.report(int(value), round=int(round)).y
+            yield f"- {value if self.tells else y}"
+
+    def end_lines(self) -> dict[str, Any]:
+        return self.end
+
+
+@pytest.mark.parametrize(
+    ("port", "off"),
+    [
+        ({}, set()),
+        ({"end": {"more": 1}}, {"the end of lines"}),
+        ({"tells": True}, {"eps_1", "first reports of 0", "first reports of 2"}),
+    ],
+    ids=["own", "goes on", "tells"],
+)
+def test_draws_of_a_port_are_audited_and_counted(
+    monkeypatch: pytest.MonkeyPatch, port: dict[str, Any], off: set[str]
+) -> None:
+    protocol = GRR(k=3, eps=1.0)
+    monkeypatch.setattr(case, "small", lambda: [protocol])
+    differences = dict(suite.draws(Own(protocol, **port)))  # type: ignore[arg-type]
+    assert len(differences) > 3
+    found = {re.split(" (?:of|by) GRR", name)[0] for name, how in differences.items() if how}
+    assert found == off
 
 
 def test_no_such_program_or_group() -> None:

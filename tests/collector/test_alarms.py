@@ -18,8 +18,9 @@ from starlette.testclient import TestClient
 
 import loloha
 from collecting import HOUR, START, Clock, campaign, clients, created
-from loloha.campaign import Range
+from loloha.campaign import Labels, Range
 from loloha.collector import alarm_watch
+from loloha.collector.context import NUMBERS_A_REQUEST
 from loloha.collector.smoothed_cache import MOST_CELLS, rounds_together
 from loloha.collector.store import Store
 from loloha.collector.store.alarms import AlarmStore, Event
@@ -75,14 +76,14 @@ def values_of(round: int) -> Any:
 def report(client: TestClient, path: str, agreed: Any, some: Any, round: int) -> None:
     lines = [
         encode(agreed, one.report(int(v), round=round), round=round, reporter=one.reporter(round))
-        for one, v in zip(some, values_of(round), strict=True)
+        for one, v in zip(some, values_of(round)[: len(some)], strict=True)
     ]
     sent = client.post(
         f"{path}/reports",
         content=b"\n".join(lines),
         headers={"Content-Type": "application/x-ndjson"},
     )
-    assert sent.json()["accepted"] == N, sent.text
+    assert sent.json()["accepted"] == len(some), sent.text
 
 
 def watch(client: TestClient) -> None:
@@ -144,20 +145,32 @@ def test_smoothed_rounds_are_those_of_the_library(serve: Any, clock: Clock) -> N
     assert client.get(f"/v1/campaigns/{'0' * 64}/smoothed").status_code == 404
 
 
+def test_smoothing_is_charged_by_published_rounds_and_values(
+    serve: Any, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, some = serve(), clients(AGREED, N)
+    path = filled(client, clock, range(3), AGREED, some)
+    clock.now += HOUR
+    report(client, path, AGREED, some[:10], 3)
+    clock.now += HOUR
+    context, charged = client.app.state.context, []
+    context.store.close_rounds(clock.now)
+    monkeypatch.setattr(context.rate, "charge", lambda _, cost: charged.append(cost))
+    stored = context.store.campaign(AGREED.fingerprint)
+    for newest in (4, 2):
+        answer = client.get(f"{path}/smoothed", params={"newest": newest})
+    headers = {"If-None-Match": answer.headers["ETag"]}
+    assert client.get(f"{path}/smoothed", params={"newest": 2}, headers=headers).status_code == 304
+    a_round = stored.work + 4 * 5
+    assert charged == pytest.approx([n * a_round / NUMBERS_A_REQUEST for n in (3, 1)])
+
+
 def test_suppressed_rounds_stay_so(serve: Any, clock: Clock) -> None:
     client, some = serve(), clients(AGREED, N)
     path = filled(client, clock, range(3), AGREED, some)
     # A few reports of a fourth round are below the cohort.
     clock.now = START + 3 * HOUR + 60
-    few = [
-        encode(AGREED, one.report(0, round=3), round=3, reporter=one.reporter(3))
-        for one in some[:10]
-    ]
-    client.post(
-        f"{path}/reports",
-        content=b"\n".join(few),
-        headers={"Content-Type": "application/x-ndjson"},
-    )
+    report(client, path, AGREED, some[:10], 3)
     shown = client.get(f"{path}/smoothed").json()
     assert shown["round"] == [0, 1, 2, 3]
     assert shown["n"][3] == 10
@@ -247,13 +260,15 @@ def test_a_burst_alarms_once_and_is_sent_until_it_arrives(
     assert other.get(f"{path}/alarms").json() == listed
 
 
-@pytest.mark.parametrize("target", ["distribution", "mean"])
+@pytest.mark.parametrize(
+    ("target", "domain"), [("distribution", Range(10, 20, 5)), ("mean", Labels(tuple("abcde")))]
+)
 def test_of_numbers_the_mean_is_watched_in_their_own_units(
-    serve: Any, clock: Clock, target: Any
+    serve: Any, clock: Clock, target: Any, domain: Any
 ) -> None:
     """Though no threshold has reports enough to be shown, whichever rule: no label or this one."""
     protocol = loloha.OneBit(k=5, eps_inf=4.0, eps_1=3.0, target=target)
-    agreed = campaign(protocol=protocol, domain=Range(10, 20, 5))
+    agreed = campaign(protocol=protocol, domain=domain)
     rules = [{"expected": 0.05}, {"fdr": 0.05, "labels": ["mean"]}]
     client = serve(alarms=[*rules, {"expected": 0.1, "labels": ["nobody's"]}])
     path = filled(client, clock, range(BURST + 1), agreed, clients(agreed, N))
@@ -270,7 +285,7 @@ def test_of_numbers_the_mean_is_watched_in_their_own_units(
     for event in listed["alarms"]:
         (one,) = event["alarms"]
         assert (one["value"], one["label"]) == (None, "mean")
-        # Half of the users are at the upper end, of whom the mean is told in units of the range.
+        # Half of the users are at the upper end; the mean is in units of the range, or in steps.
         assert one["unbiased"] == pytest.approx(single)
         assert one["innovation"] > 2
 

@@ -96,6 +96,25 @@ def answered(url: str, *pieces: bytes) -> bytes:
     return said
 
 
+def test_what_is_incomplete_is_refused_beyond_a_bound_and_what_is_wrong_once(
+    anywhere: str,
+) -> None:
+    most = 1 << 16
+    start = GET + b"x: "
+    full = start + b"y" * (most - len(start))
+    assert answered(anywhere, full + b"y").startswith(b"HTTP/1.1 431")
+    # Up to there it is read to its end, and answered as what it is.
+    with connected(anywhere) as stranger:
+        stranger.sendall(full)
+        stranger.settimeout(0.1)
+        with pytest.raises(TimeoutError):
+            stranger.recv(1)
+    # What is no header comes beyond the bound: the parser has answered, and closes.
+    said = answered(anywhere, full + b"\0")
+    assert said.startswith(b"HTTP/1.1 400")
+    assert said.count(b"HTTP/1.1") == 1
+
+
 @pytest.mark.parametrize("size", [40_000, 120_000, 300_000])
 @pytest.mark.parametrize("pieces", [1, 20])
 @pytest.mark.parametrize("where", ["header", "headers", "query"])

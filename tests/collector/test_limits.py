@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -202,12 +203,31 @@ def test_work_that_does_not_fit_is_asked_to_come_back() -> None:
     assert [one.status_code for one in found[2:]] == [503, 503, 503]
 
 
+def test_closing_neither_waits_for_running_work_nor_begins_more() -> None:
+    async def run() -> list[Any]:
+        workers = Workers("computing", 1, 2)
+        begun, go = threading.Event(), threading.Event()
+
+        def wait() -> bool:
+            begun.set()
+            return go.wait(5)
+
+        running, waiting = (asyncio.ensure_future(workers.run(wait)) for _ in range(2))
+        while not begun.is_set():
+            await asyncio.sleep(0)
+        workers.close()
+        go.set()
+        return await asyncio.gather(running, waiting, return_exceptions=True)
+
+    ended, cancelled = asyncio.run(run())
+    assert ended is True  # Not after five seconds, in vain.
+    assert isinstance(cancelled, asyncio.CancelledError)
+
+
 def test_slow_readers_do_not_hold_up_uploads_or_health(
     serve: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # 40 requests for a series stalled one upload for 58 s: all shared one pool of threads.
-    import threading
-
     client, one = serve(), campaign()
     path = created(client, one, terms=EVERYTHING)
     go = threading.Event()

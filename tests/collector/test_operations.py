@@ -1,5 +1,6 @@
 """Headers, health, limits, metrics and logs, and what must never be in them."""
 
+import asyncio
 import errno
 import json
 import logging
@@ -49,6 +50,22 @@ def test_a_fault_of_ours_is_a_problem_without_details(
     assert answer.headers["content-type"] == MEDIA_TYPE
     assert "detail that nobody" not in answer.text
     assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+def test_a_request_that_ends_without_an_answer_counts_as_failed(
+    serve: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = serve()
+
+    async def cut_off(*_: object) -> None:
+        raise asyncio.CancelledError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(client.app.chain.admission, "admit", cut_off)
+        with pytest.raises(asyncio.CancelledError):
+            asyncio.run(client.app({"type": "http", "method": "GET"}, None, None))
+    metrics = client.get("/metrics").text
+    assert 'loloha_requests_total{method="GET",route="none",status="500"} 1.0' in metrics
 
 
 def test_one_upload_that_breaks_the_commit_fails_alone(

@@ -47,6 +47,12 @@ def test_distinct_values_are_counted() -> None:
     assert count_distinct(values).tolist() == [2, 1]
 
 
+def test_answers_are_those_of_their_seed() -> None:
+    protocol, values = loloha.LGRR(k=3, eps_inf=1.0, eps_1=0.5), np.zeros((20, 5), dtype=int)
+    first, again, other = (record_answers(protocol, values, seed).tolist() for seed in (1, 1, 2))
+    assert first == again != other
+
+
 def test_memoised_answers_repeat_and_fresh_ones_do_not() -> None:
     values = np.array([[0, 7, 0, 7, 0, 7]] * 5)
     memoised = detect_changes(

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from logs import draw_reports, write_log
-from loloha import BiLOLOHA, engines, mount
+from loloha import BiLOLOHA, address, engines, mount
 from loloha.address import Address, located
 from loloha.cli import main
 from loloha.engines import linked, sql
@@ -243,7 +244,25 @@ def test_a_large_file_is_seen_whole_or_not_at_all(s3: S3, monkeypatch: Any) -> N
         (place / "x").write_bytes(content)
     s3.fault = None
     assert list(place.walk()) == []
-    (place / "x").write_bytes(content)
+    # No more is on the way, and thus in memory, than one part.
+    monkeypatch.setattr(address, "PART", 10 << 20)
+    running: list[int] = []
+    most: list[int] = []
+    application = s3.application
+
+    def watched(environ: Any, start: Any) -> Any:
+        running.append(0)
+        most.append(len(running))
+        time.sleep(0.02)
+        try:
+            return application(environ, start)
+        finally:
+            running.pop()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(s3, "application", watched)
+        (place / "x").write_bytes(content)
+    assert max(most) == 1
     assert (place / "x").read_bytes() == content
 
 

@@ -224,6 +224,16 @@ def test_what_cannot_be_estimated_is_refused() -> None:
             known.quantile(level)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(("k", "shown"), [(1 << 14, True), ((1 << 14) + 1, False)])
+def test_summaries_of_a_large_domain_leave_quantiles_out(
+    monkeypatch: pytest.MonkeyPatch, k: int, shown: bool
+) -> None:
+    monkeypatch.setattr(Numbers, "quantile", lambda *_: 1.0)
+    monkeypatch.setattr(Numbers, "quantile_interval", lambda *_: (0.0, 2.0))
+    summary = estimate_of(one_bit(k), ((2, 1),)).numbers.summary()
+    assert ("quantile_50_upper" in summary) is shown
+
+
 def outcomes(
     values: Sequence[Any], channel: Channel = CHANNEL, reach: Any = operator.ge
 ) -> tuple[Any, Any, Any]:
