@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import loloha
-from loloha.campaign import Campaign, Labels, Schedule
+from loloha.campaign import Campaign, Labels, Range, Schedule
 from loloha.client import Client
 from loloha.rng import SimulationRng
 from loloha.server.tally import Tally
@@ -35,6 +35,14 @@ def campaign(name: str = "hours", **changes: Any) -> Campaign:
         "schedule": Schedule(START, HOUR),
     }
     return Campaign(**{**parts, **changes})
+
+
+HOURS = campaign(
+    "Weekly hours",
+    protocol=loloha.OLOLOHA(k=33, eps_inf=2.0, eps_1=1.0, hash="linear"),
+    domain=Range(1, 100, 33),
+)
+"""What the README creates."""
 
 
 def clients(campaign: Campaign, n: int, *, seed: int = 0) -> list[Client]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 CLIENT = Path(__file__).resolve().parents[1] / "clients" / "js"
+PAGE = CLIENT.parents[1] / "docs" / "javascript.md"
 OLDEST = 20
 
 
@@ -21,3 +22,13 @@ def node() -> str:
     if found is None or int(found[1]) < OLDEST:
         pytest.skip(f"Node must be {OLDEST} or newer, got {said.strip()}")
     return path
+
+
+def examples(address: str) -> dict[str, str]:
+    """The code of docs/javascript.md by its language, with the address of a campaign."""
+    text = PAGE.read_text(encoding="utf-8")
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return {
+        language: lines.replace("https://HOST/v1/campaigns/FINGERPRINT", address)
+        for language, lines in blocks
+    }

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from browsing import browser
-from collecting import ADMIN_KEY, HOUR, START, Clock, campaign
-from javascript import CLIENT
+from collecting import ADMIN_KEY, HOUR, HOURS, START, Clock, campaign
+from javascript import CLIENT, examples
 from loloha.collector.settings import Settings
 from serving import Served, create, get
 
@@ -33,7 +33,7 @@ class World(NamedTuple):
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    """Serves the client's files, and says nothing."""
+    """Serves a folder, and says nothing."""
 
     def log_message(self, *_: Any) -> None:
         return
@@ -46,9 +46,17 @@ def chromium() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def page_url() -> Iterator[str]:
-    """Where the client's files are."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(CLIENT)))
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of the application, with the client's beside them."""
+    folder = tmp_path_factory.mktemp("site")
+    (folder / "loloha").symlink_to(CLIENT)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def page_url(site: Path) -> Iterator[str]:
+    """Where the application is served."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site)))
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}"
@@ -67,7 +75,7 @@ def world(chromium: Any, page_url: str, tmp_path: Path) -> Iterator[World]:
 
 
 PRELUDE = """
-const { Sender, indexedDbStorage } = await import("/loloha.min.js");
+const { Sender, indexedDbStorage } = await import("/loloha/loloha.min.js");
 const make = (options = {}) => new Sender(indexedDbStorage("hours"), {
   clock: () => START + 60, attempts: 2, first: 0.01, timeout: 5, ...options,
 });
@@ -82,7 +90,7 @@ class Tab:
         self.world = world
         self.page = context.new_page()
         # Any file of the origin will do: the client needs no element of the page.
-        self.page.goto(f"{world.page_url}/package.json")
+        self.page.goto(f"{world.page_url}/loloha/package.json")
 
     def run(self, statements: str) -> Any:
         address = self.world.collector_url + self.world.path
@@ -130,6 +138,24 @@ def test_consent_report_and_a_reload(tab: Tab) -> None:
     assert status == [2, 4, [0], ["a", "b", "c", "d", "e"]]
     (first,) = tab.world.rounds()
     assert (first["n"], first["duplicates"], first["conflicts"]) == (1, 0, 0)
+
+
+def test_the_page_of_the_docs_asks_and_reports_once(context: Any, world: World, site: Path) -> None:
+    path = create(world.collector_url, HOURS)
+    html = examples(world.collector_url + path)["html"]
+    html = html.replace("</script>", "document.title = 'done';</script>")
+    (site / "example.html").write_text(html)
+    page, failed, answers = context.new_page(), [], [False, True]
+    page.add_init_script(f"Date.now = () => {START + 60}000")
+    page.on("dialog", lambda one: one.accept() if answers.pop(0) else one.dismiss())
+    page.on("pageerror", lambda error: failed.append(error))
+    # A user who declines, then agrees, then comes back and is asked no more.
+    for n in (0, 1, 1):
+        page.goto(f"{world.page_url}/example.html")
+        page.wait_for_function("document.title === 'done'")
+        rounds = get(world.collector_url, f"{path}/rounds").json()["rounds"]
+        assert [one["n"] for one in rounds] == [1] * n
+    assert (failed, answers) == ([], [])
 
 
 def test_a_page_reads_that_it_sends_too_fast(chromium: Any, page_url: str, tmp_path: Path) -> None:
@@ -306,7 +332,7 @@ document.dispatchEvent(new Event("visibilitychange"));
 """
 WORKER = """
 const code = `
-  import { Sender, indexedDbStorage } from "${location.origin}/loloha.min.js";
+  import { Sender, indexedDbStorage } from "${location.origin}/loloha/loloha.min.js";
   const sender = new Sender(indexedDbStorage("hours"));
   postMessage(await sender.END());
 `;

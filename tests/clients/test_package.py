@@ -3,21 +3,19 @@
 import gzip
 import hashlib
 import json
-import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from collecting import ADMIN_KEY, START, Clock, campaign
-from javascript import CLIENT, node
+from collecting import ADMIN_KEY, HOURS, START, Clock
+from javascript import CLIENT, PAGE, examples, node
 from loloha.collector.settings import Settings
 from serving import Served, create, get
 
 LARGEST = 16_640
 """Bytes: what docs/javascript.md says."""
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "javascript.md"
 
 
 @pytest.fixture(scope="module")
@@ -38,23 +36,27 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_lines_of_the_docs_report_to_a_collector(installed: Path, tmp_path: Path) -> None:
-    (lines,) = re.findall(r"```js\n(.*?)```", DOCS.read_text(), re.S)
-    one = campaign()
     settings = Settings(store=f"sqlite:///{tmp_path}/loloha.db", admin_key=ADMIN_KEY)
     with Served(settings, Clock(START + 60)) as url:
-        path = create(url, one)
-        given = {"address": url + path, "value": "b"}
-        constants = "".join(f"const {name} = {json.dumps(text)};" for name, text in given.items())
-        script = f"{constants} const userAgreed = () => true;\nDate.now = () => {START}_000;\n"
-        (installed / "example.js").write_text(script + lines)
-        for sent in ("[ 0 ]", "[]"):
+        path = create(url, HOURS)
+        lines = examples(url + path)["js"]
+        for answer, printed in (("false", ""), ("true", "sent: [ 0 ]"), ("false", "sent: []")):
+            script = f"const userAgreed = async () => {answer};\nDate.now = () => {START}_000;\n"
+            (installed / "example.js").write_text(script + lines)
             ran = subprocess.run(
                 [node(), "example.js"], cwd=installed, capture_output=True, text=True, timeout=300
             )
             assert ran.returncode == 0, ran.stderr
-            assert f"sent: {sent}" in ran.stdout
+            assert printed in ran.stdout
+            assert bool(printed) == bool(ran.stdout)
         (first,) = get(url, f"{path}/rounds").json()["rounds"]
         assert (first["round"], first["n"]) == (0, 1)
+
+
+def test_each_example_of_the_docs_is_run() -> None:
+    """The console's by `installed`, that of Node above, that of a page by test_browser.py."""
+    assert [*examples("")] == ["console", "js", "html"]
+    assert PAGE.read_text(encoding="utf-8").count("```") == 6
 
 
 def test_only_the_client_is_packed(installed: Path) -> None:
