@@ -13,6 +13,7 @@ import pytest
 
 from collecting import ADMIN, ADMIN_KEY, campaign, clients, created, messages
 from golden import FOLDER
+from javascript import CLIENT
 from loloha import reportlog
 from loloha.collector import problem
 from loloha.collector.commit import Committer
@@ -260,7 +261,10 @@ def test_pages_of_allowed_origins_may_read_every_error(
         answer = client.post(path, content=body, headers=headers)
     assert answer.status_code == status
     assert answer.headers["access-control-allow-origin"] == origin
-    assert "Retry-After" in answer.headers["access-control-expose-headers"]
+    exposed = answer.headers["access-control-expose-headers"].lower().split(", ")
+    read = re.findall(r'headers\.get\("(.+?)"\)', (CLIENT / "src" / "answer.js").read_text())
+    # Browsers show a page the type of every answer.
+    assert set(read) == {*exposed, "content-type"} - {"etag"}
     assert ("retry-after" in answer.headers) == (status in (429, 503))
     assert answer.headers["x-content-type-options"] == "nosniff"
     elsewhere = client.post(path, content=body, headers={**headers, "origin": "https://x.example"})

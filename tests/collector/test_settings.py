@@ -55,6 +55,19 @@ def test_secrets_are_hidden() -> None:
         ('admin_key = ""', "admin_key must not be empty"),
         ('allowed_origins = "[https://a.example"', "allowed_origins must be separated by commas"),
         ("allowed_origins = 3", "allowed_origins must be a valid list"),
+        *(
+            (f'allowed_origins = "https://a.example, {origin}"', "allowed_origins must be origins")
+            for origin in (
+                "b.example",
+                "https://b.example/",
+                "https://b.example/p",
+                "https://B.example",
+                "https://b.example:443",
+                "http://b.example:80",
+                "https://u@b.example",
+                "https://",
+            )
+        ),
         ('rate_limit = "often"', "rate_limit must be a number and a time"),
         ('trusted_proxies = "notanip"', "trusted_proxies must be IP"),
         ('trusted_proxies = "127.0.0.1, 10.0.0.1/8"', "trusted_proxies must be IP"),
@@ -87,12 +100,16 @@ def test_a_missing_file_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["https://a.example, https://b.example", '["https://a.example", "https://b.example"]']
+    "text",
+    [
+        "https://a.example, x-extension://B:443",
+        '["https://a.example", "x-extension://B:443"]',
+    ],
 )
 def test_lists_are_plain_text_or_json(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    both = ["https://a.example", "https://b.example"]
+    both = ["https://a.example", "x-extension://B:443"]
     monkeypatch.setenv("LOLOHA_ALLOWED_ORIGINS", text)
     assert Settings.read().allowed_origins == both
     assert Settings.read(allowed_origins=both).allowed_origins == both

@@ -324,6 +324,13 @@ COLLECTOR = [
         "collector/test_published_rows.py -k leaves_the_view",
     ),
     Mutant(
+        "pages cannot read the collector's clock",
+        "collector/service.py",
+        "['Date', 'ETag', 'Retry-After']",
+        "['ETag', 'Retry-After']",
+        "collector/test_operations.py -k may_read_every_error",
+    ),
+    Mutant(
         "a collector that is not ready exports that it is",
         "collector/service.py",
         "context.metrics.ready.set(0)",

@@ -105,7 +105,7 @@ def _cors(settings: Settings) -> Cors | None:
         allow_origins=settings.allowed_origins,
         allow_methods=["GET", "POST"],
         allow_headers=["Authorization", "Content-Type", "Content-Encoding", "If-None-Match"],
-        expose_headers=["ETag", "Retry-After"],
+        expose_headers=["Date", "ETag", "Retry-After"],
     )
 
 

@@ -40,6 +40,9 @@ from loloha.server.alarm_rule import AlarmRule
 
 SHORTEST_KEY = 16
 _LOOPBACK = frozenset(("127.0.0.1", "localhost", "::1"))
+_ORIGIN = re.compile(
+    r"\*|null|(?!http://.*:80$|https://.*:443$|https?://.*[A-Z])[a-z][a-z0-9+.-]*://[^/?#@\s]+"
+)
 # Variables of other commands and of tests.
 _OTHER_VARIABLES = frozenset(("LOLOHA_TOKEN", "LOLOHA_TEST_POSTGRES"))
 
@@ -225,6 +228,16 @@ class Settings(BaseSettings):
                 "must be visible ASCII characters without a space at either end; remove others"
             )
         return key
+
+    @field_validator("allowed_origins")
+    @classmethod
+    def _are_sent(cls, origins: list[str]) -> list[str]:
+        if not all(map(_ORIGIN.fullmatch, origins)):
+            raise ValueError(
+                "must be origins as browsers send them, such as https://app.example: lower case, "
+                "no path, no slash at the end, no usual port; correct them, or give * for all"
+            )
+        return origins
 
     @field_validator("alarm_webhook")
     @classmethod
