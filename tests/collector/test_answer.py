@@ -1,6 +1,7 @@
 """Large answers hold neither the interpreter nor the memory of the collector."""
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -9,7 +10,7 @@ import pytest
 
 from collecting import campaign
 from loloha.collector import answer
-from loloha.collector.answer import InPieces, cut, in_pieces
+from loloha.collector.answer import InPieces, Outgoing, cut, in_pieces
 from loloha.collector.quota import Quota
 from loloha.collector.stored_campaign import ComputedLabels
 
@@ -50,6 +51,30 @@ def sent(one: Any) -> list[dict[str, Any]]:
 
     asyncio.run(one({"type": "http", "client": ("192.0.2.1", 1)}, None, send))
     return messages
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+@pytest.mark.parametrize("beyond", [0, 1])
+def test_a_large_answer_is_charged_for_before_it_begins(at_once: bool, beyond: int) -> None:
+    size = answer.PIECE_BYTES + beyond
+    charged: list[float] = []
+    rate: Any = SimpleNamespace(charge=lambda _, cost: charged.append(cost))
+    bodies = [b"x" * size] if at_once else [b"x" * (size - 7), b"x" * 7]
+
+    async def app(scope: Any, _: None, send: Any) -> None:
+        out = Outgoing(rate, Quota(4 * size * beyond, "answers must be read"), {}, scope, send)
+        headers = [(b"content-length", b"%d" % size)]
+        await out.send({"type": "http.response.start", "status": 203, "headers": headers})
+        assert not out.has_begun
+        for left, body in enumerate(bodies, 1 - len(bodies)):
+            await out.send({"type": "http.response.body", "body": body, "more_body": left < 0})
+        assert (out.has_begun, out.status) == (True, 203)
+
+    start, *parts = sent(app)
+    assert start["status"] == 203
+    assert sum(len(part["body"]) for part in parts) == size
+    assert max(len(part["body"]) for part in parts) <= answer.PIECE_BYTES
+    assert charged == [size / answer.BYTES_A_REQUEST] * beyond
 
 
 @pytest.mark.parametrize("size", [0, 1, 9, 10, 11, 25])

@@ -342,6 +342,18 @@ def test_what_is_drawn_is_what_is_enumerated() -> None:
     assert -4 * math.hypot(*(way.error for way in ways)) < ways[0].auc - ways[1].auc < 0.02
 
 
+def test_keys_that_were_not_drawn_are_taken_to_tell_all() -> None:
+    """Rarer than 8 in as many as were, but for a chance of e^-8; and either of a pair has one."""
+
+    def of_keys(n: int, *, drawn: bool = True) -> CellSizes:
+        return CellSizes(np.ones((n, 2)), 2, np.full(n, 1 / n), drawn=drawn)
+
+    assert [of_keys(n).unseen for n in (1000, 32, 16, 10)] == pytest.approx([0.016, 0.5, 1, 1])
+    assert of_keys(1000, drawn=False).unseen == 0
+    for drawn, auc in ((True, 0.75 + 0.5 * 0.25), (False, 0.75)):
+        assert symbols._seen(of_keys(32, drawn=drawn), AUC(0.75, 0.01)).auc == pytest.approx(auc)
+
+
 @pytest.mark.parametrize(("k", "g"), [(360, 11), (96, 3), (5, 7), (1000, 2), (26, 3), (27, 3)])
 def test_cells_of_linear_keys_are_counted_by_their_lowest_digit(k: int, g: int) -> None:
     """Against every key: one in 133 has three large cells at k = 360, g = 11."""

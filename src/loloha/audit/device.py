@@ -217,20 +217,19 @@ class CommandDevice:
     def _read(self) -> None:
         """Queue its lines, with an empty one at its end."""
         pipe: Any = self.process.stdout
-        rest = b""
-        while not self.stopped.is_set():
+        rest, ends = b"", False
+        while not (ends or self.stopped.is_set()):
             data = pipe.read(1 << 16)
             whole = (rest + data).split(b"\n")
             rest = whole.pop()
-            for line in [*whole, b""] if not data or len(rest) > _LONGEST else whole:
+            ends = not data or len(rest) > _LONGEST
+            for line in [*whole, b""] if ends else whole:
                 while not self.stopped.is_set():
                     try:
                         self.lines.put(line + b"\n" if data or line else b"", timeout=0.1)
                         break
                     except queue.Full:
                         continue
-            if not data or len(rest) > _LONGEST:
-                return
 
     def _answer(self) -> str:
         try:

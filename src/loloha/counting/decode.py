@@ -157,8 +157,8 @@ def _spectrum(table: Ints, family: LinearHash) -> Any:
     # So they are added up first, and one short transform serves the whole line.
     g, digits = family.g, np.arange(family.g)
     is_folded = len(table) < family.size
-    values = np.empty(family.size, dtype=np.complex128)
-    values[0] = g * int(table[0, 0]) - int(table[0].sum())
+    # Seed 0, which is no key, keeps 0.
+    values = np.zeros(family.size, dtype=np.complex128)
     # times[l - 1][r] is l r, digit by digit, for the digits below the highest.
     times = [np.zeros(1, dtype=np.int64)] * (g - 1)
     for top in range(family.m):
