@@ -19,6 +19,7 @@ from loloha.privacy import change
 from loloha.privacy.change import (
     bits,
     change_auc,
+    known_key,
     link_auc,
     symbols,
     unmemoised,
@@ -340,6 +341,15 @@ def test_what_is_drawn_is_what_is_enumerated() -> None:
     ]
     # The first is told of 128 values, which may show more.
     assert -4 * math.hypot(*(way.error for way in ways)) < ways[0].auc - ways[1].auc < 0.02
+
+
+def test_empty_cells_are_counted_too() -> None:
+    family: Any = loloha.OLOLOHA(k=3, g=5, hash="prime", **BUDGETS).encoding
+    keys, values = np.array([19, 0]), np.arange(3)
+    cells = [[family.family.hash(int(key), v) for v in range(3)] for key in keys]
+    assert max(cells[-1]) < 4
+    expected = [np.bincount(row, minlength=5).tolist() for row in cells]
+    assert known_key._sizes(family.family, keys, values[None]).tolist() == expected
 
 
 def test_keys_that_were_not_drawn_are_taken_to_tell_all() -> None:

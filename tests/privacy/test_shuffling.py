@@ -18,7 +18,7 @@ from loloha.errors import ParameterError
 from loloha.privacy import blanket
 from loloha.privacy.blanket import Classes, hidden
 from loloha.privacy.lattice import balance, split
-from loloha.privacy.shuffled_bits import Others, _exchanged, _Part, composed
+from loloha.privacy.shuffled_bits import Others, _exchanged, _Part, _rounded, composed
 from loloha.privacy.shuffling import _divergences, _first_report, _of_bits
 from loloha.protocols import Protocol
 
@@ -304,6 +304,19 @@ def test_bounds_include_rounding(sign: int, monkeypatch: pytest.MonkeyPatch) -> 
         0 < other - one <= (p + 2 * q) * 2 * error * (n + 1)
         for one, other in zip(true, moved, strict=True)
     )
+
+
+def test_an_excess_is_off_by_no_more_than_is_allowed_for() -> None:
+    rng = np.random.default_rng(3)
+    part = _Part(rng.normal(scale=2, size=60), rng.dirichlet(np.ones(60)))
+    places = np.arange(-6, 7)
+    allowed = _rounded(part, places)
+    for place, found, room in zip(places.tolist(), part.stop_loss(places), allowed, strict=True):
+        terms = zip(map(Fraction, part.values), map(Fraction, part.chances), strict=True)
+        exact = sum(max(value - place, 0) * chance for value, chance in terms)
+        assert abs(Fraction(found) - exact) <= room, place
+        # What is allowed for takes nothing from the bound.
+        assert room <= 1e-12 * part.stop_loss(np.array([place - 1]))[0]
 
 
 def test_a_nominal_loss_is_shown_as_given_and_no_infinite_one() -> None:
