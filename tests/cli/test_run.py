@@ -245,13 +245,29 @@ FEW = {"l-grr", "ololoha", "rappor", "dbitflippm", "onebit"}
         for name in REGISTRY
     ],
 )
-def test_every_protocol_runs(name: str, pages: Path, out: Path) -> None:
+def test_every_protocol_runs(name: str, pages: Path, domain: Path, out: Path) -> None:
     line = ["run", str(pages), "--protocol", name, *needed(name), "--out", str(out)]
-    assert main([*line, "--seed", "3"]) == 0
+    assert main([*line, "--domain", str(domain), "--seed", "3"]) == 0
     saved = json.loads((out / "metrics.json").read_text(encoding="utf-8"))
     assert saved["protocol"]["type"] == name
     # Of numbers the share with at least each value but the first, which all have.
     assert len(rows(out)) == 3 * (4 if REGISTRY[name].histogram else 3)
+
+
+@pytest.mark.usefixtures("no_picture")
+def test_a_mean_of_labels_read_off_the_data_needs_numbers(
+    tmp_path: Path, out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "t.csv"
+    line = ["run", str(table), "--protocol", "onebit", "--eps-inf", "4", "--eps-1", "2"]
+    line += ["--out", str(out), "--force"]
+    for cells in (["0.5", "1", "85.2"], ["a", "b", "c"], ["1", "2", "4"]):
+        table.write_text("r0,r1\n" + "".join(f"{cell},{cell}\n" for cell in cells * 9))
+        assert main(line) == 2
+        assert "--range LOW HIGH" in capsys.readouterr().err
+        assert main([*line, "--domain", ",".join(cells)]) == 0
+    assert main([*line, "--range", "0", "3", "--bins", "3"]) == 1
+    assert "widen --range" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("no_picture")

@@ -138,6 +138,28 @@ def test_words_for_a_missing_value_that_become_labels_bring_a_warning(tmp_path: 
     assert cells(study(csv(tmp_path, "user,page\nann,1\nbob,NA\ncy,2\n"))) == [[1], [None], [2]]
 
 
+@pytest.mark.parametrize(
+    ("cells", "says"),
+    [
+        (["a", "b", "-1"], "-1"),
+        ([0, 5, -1], "-1"),
+        ([-2, 5, -1], ""),
+        ([number / 8 for number in range(40)], "loloha.campaign.Range"),
+        ([number / 8 for number in range(20)], ""),
+        (list(range(40)), ""),
+    ],
+)
+def test_labels_that_may_be_gaps_or_measurements_bring_a_warning(
+    cells: list[Any], says: str
+) -> None:
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        datasets.table(pa.table({"r0": cells * 2}))
+    told = [str(one.message) for one in seen if one.category is UserWarning]
+    assert len(told) == bool(says)
+    assert all(says in one for one in told)
+
+
 def test_a_wide_table_has_a_row_a_user_and_a_column_a_round() -> None:
     data = study(pa.table({"Mon": ["b", "a", None], "Tue": ["a", "", "c"]}))
     assert data.labels == ("a", "b", "c")

@@ -234,6 +234,13 @@ PAPER = [
         "population/test_identifier.py -k 'two_rows'",
     ),
     Mutant(
+        "ids that come again are labels",
+        "datasets/identifier.py",
+        "column.distinct >= FEWEST_REPORTS and _log_chance_of_fresh(column) < _CHANCE",
+        "column.distinct >= FEWEST_REPORTS and _log_chance_of_fresh(column) > 0",
+        "population/test_identifier.py -k 'come_again_are_refused'",
+    ),
+    Mutant(
         "chance is no evidence of ids",
         "datasets/identifier.py",
         "return is_apart or _log_chance(column, labels) < _CHANCE",

@@ -57,11 +57,24 @@ def test_two_rows_for_each_user_are_refused() -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("ids", [[f"C{i % 40}" for i in range(N)], [i % 40 for i in range(N)]])
+def test_ids_that_come_again_are_refused_unless_a_domain_lists_them(ids: list[Any]) -> None:
+    """A row is a report: two columns would be rounds, and 40 ids labels."""
+    table = {"customer": ids, **VALUES}
+    assert "round= and value=" in refused(table)
+    assert taken(table, domain=sorted({*ids, 0, 1, 2}, key=str)).tau == 4
+    # A round may bring new values, of few kinds or after a round of few users.
+    assert taken({"r0": ["a"] * 40, "r1": [*"abcde"] * 8}).k == 5
+    assert taken({"r0": ["v1", *[None] * 39], "r1": [f"v{i % 20}" for i in range(40)]}).k == 20
+
+
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ["customer_id", "customerId", "Customer ID", "e-mail", "uuid"])
 def test_of_few_users_the_name_tells(name: str) -> None:
     table = {"r0": ["a", "b", "a"], "r1": ["a", "a", "b"]}
     refused({name: ["x", "y", "z"], **table})
     assert taken({"grid": ["x", "y", "z"], **table}).tau == 3
+    refused({"grid": [*"wxyz"], "r0": [*"abab"], "r1": [*"baba"]})
     assert taken({name: ["a", "b", "a"], **table}).tau == 3
 
 

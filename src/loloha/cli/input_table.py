@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from loloha.campaign import Campaign, Range
     from loloha.campaign.domain import Scale
     from loloha.datasets import Dataset
+    from loloha.protocols import Protocol
 
 _ARGUMENT = re.compile(
     r"\b(layout|user|round|value|domain|on_unknown)="
@@ -69,6 +70,18 @@ def scale_of(dataset: Dataset, reading: Mapping[str, Any]) -> Scale | None:
     with suppress(CampaignError):
         return Labels(tuple(map(str, dataset.labels))).scale
     return None
+
+
+def require_numbers(protocol: type[Protocol], dataset: Dataset, reading: Mapping[str, Any]) -> None:
+    """Refuse labels read off the data whose mean and quantiles would be those of positions."""
+    if protocol.histogram or reading.get("domain") or scale_of(dataset, reading):
+        return
+    kinds = {isinstance(label, str) for label in dataset.labels}
+    raise ParameterError(
+        f"values for {protocol.name} must be numbers of a domain in equal steps, got "
+        + ("text" if True in kinds else "numbers that are labels of their own")
+        + "; give --range LOW HIGH and --bins N, or list ordered labels by --domain"
+    )
 
 
 def load_for(campaign: Campaign, table: str, reading: Mapping[str, Any]) -> Any:
@@ -126,13 +139,15 @@ def in_flags(text: str) -> str:
 def _table(path: str, given: dict[str, Any], campaign: Campaign | None) -> Dataset:
     """A user's file; warnings of the loader are printed line by line."""
     from loloha import datasets
+    from loloha.campaign import Range
 
     domain: Any = domain_of(*(given.pop(name, None) for name in ("domain", "range", "bins")))
     if isinstance(domain, list):
         with suppress(ValueError):
             domain = [int(label) for label in domain]
+    wider = "widen --range" if isinstance(domain, Range) else "list them in --domain"
     if domain is None and campaign is not None:
-        domain = campaign.domain
+        domain, wider = campaign.domain, "create a campaign with them or with a label for others"
     if not Path(path).exists():
         raise datasets.DataError(
             f"TABLE must be an existing file or a data set ({', '.join(BUILT_IN)}), got {path!r}; "
@@ -146,6 +161,7 @@ def _table(path: str, given: dict[str, Any], campaign: Campaign | None) -> Datas
             )
         except (ParameterError, DomainError, datasets.DataError) as error:
             message = in_flags(str(error)).replace("source must", f"TABLE {path!r} must", 1)
+            message = message.replace("pass a domain that has them", wider, 1)
             raise type(error)(message) from None
     for warning in caught:
         console.warn(in_flags(str(warning.message)))

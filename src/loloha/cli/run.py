@@ -46,6 +46,7 @@ def run(
     with new_folder(out, FILES, force=force) as draft:
         with console.working("reading the table"):
             dataset = input_table.load(table, reading)
+        input_table.require_numbers(cls, dataset, reading)
         rules = cls.from_params({**parameters, "k": dataset.k})
         scale = input_table.scale_of(dataset, reading)
         trial = run_and_save(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 FEW = 8
 NAMES = {"mse": "MSE", "coverage": "coverage"}
-STEPS = "in steps 0..k-1 of the domain, whose labels are no integers in equal steps"
+STEPS = "in steps 0..k-1 of the domain"
 UNITS = "in steps 0..k-1 of the domain; --campaign FILE has its units"
 
 

@@ -19,6 +19,8 @@ from loloha.datasets.layout import Roles
 
 FEWEST_REPORTS = 10
 """Cells from which a column's content decides; below, only its name."""
+FEWEST_DIFFERENT = 4
+"""Cells from which those of a column that all differ beside repeated ones are ids."""
 _NAME = re.compile(r"(?:^|[\W_])(?i:id|uuid|guid|e-?mail)$|[a-z](?:ID|Id)$")
 MANY_REPORTS = 30
 """Cells from which repeated ids are detected, as with two rows per user."""
@@ -34,6 +36,8 @@ class _Column(NamedTuple):
     distinct: int
     apart: float
     """Share of its labels that no other column holds."""
+    fresh: float
+    """Estimated share of values that the other columns have not shown (Good-Turing)."""
 
     @property
     def ratio(self) -> float:
@@ -64,7 +68,7 @@ def refuse_identifiers(
             for column in columns
             if column.reports >= FEWEST_REPORTS and len(columns) > 1 and column.apart == 1
         ]
-    name = suspects[0].name
+    name, repeats = suspects[0].name, suspects[0].ratio < _NEARLY
     differ = f"{suspects[0].distinct} of {suspects[0].reports} of its cells differ"
     if roles.round is not None:
         raise DataError(
@@ -78,6 +82,8 @@ def refuse_identifiers(
             f"(loloha.campaign.Range); if it is a user id, pass user={name!r}"
         )
     advice = f"pass user={name!r}"
+    if repeats and outside is None:
+        advice += ", and round= and value= if each row is a report"
     if roles.user is not None:
         advice = f"the user is {roles.user!r}: drop the column"
     raise DataError(
@@ -96,29 +102,31 @@ def _looks(cells: Cells, names: Sequence[str]) -> tuple[list[_Column], int]:
     reports = [column[column != MISSING] for column in cells.looked_up(table).T]
     distinct = [np.unique(column) for column in reports]
     columns_of = np.bincount(np.concatenate(distinct), minlength=1)
-    return [
-        _Column(
-            name, len(column), len(own), float((columns_of[own] == 1).mean()) if len(own) else 0
-        )
-        for name, column, own in zip(names, reports, distinct, strict=True)
-    ], len(numbers)
+    cells_of = np.bincount(np.concatenate(reports), minlength=1)
+    columns = []
+    for name, column, own in zip(names, reports, distinct, strict=True):
+        others = cells_of - np.bincount(column, minlength=len(cells_of))
+        fresh = (np.count_nonzero(others == 1) + 1) / (others.sum() + 1)
+        apart = float((columns_of[own] == 1).mean()) if len(own) else 0
+        columns.append(_Column(name, len(column), len(own), apart, fresh))
+    return columns, len(numbers)
 
 
 def _stands_out(column: _Column, columns: Sequence[_Column], labels: int) -> bool:
     """Whether a column's cells are ids beside others that come again."""
     # Cells that all differ can be values, where there are many of them; other rounds then do so
-    # too.
+    # too. So can labels of one column alone, of rounds that hardly ever show a label twice.
     differ = 1 < column.distinct == column.reports
     is_named = _NAME.search(column.name.strip()) is not None
     is_unlikely = differ and _log_chance_of_none(column.reports, labels) < _CHANCE
-    if (
-        differ
-        and (is_named or is_unlikely)
-        and any(column.distinct < column.reports for column in columns)
-    ):
+    repeats = any(other.distinct < other.reports for other in columns)
+    if differ and (is_named or is_unlikely) and repeats:
+        return True
+    if column.distinct >= FEWEST_REPORTS and _log_chance_of_fresh(column) < _CHANCE:
         return True
     if column.reports < FEWEST_REPORTS:
-        return len(columns) > 1 and differ and column.apart == 1 and is_named
+        tells = is_named or (repeats and column.reports >= FEWEST_DIFFERENT)
+        return len(columns) > 1 and differ and column.apart == 1 and tells
     if not any(other.ratio <= column.ratio / 2 for other in columns):
         return False
     least = _HALF if column.reports >= MANY_REPORTS else _NEARLY
@@ -138,6 +146,14 @@ def _log_chance(column: _Column, k: int) -> float:
     mean = n * (n - 1) / (2 * k)
     terms = [i * math.log(mean) - mean - math.lgamma(i + 1) for i in range(repeats + 1)]
     return max(terms) + math.log(sum(math.exp(term - max(terms)) for term in terms))
+
+
+def _log_chance_of_fresh(column: _Column) -> float:
+    """Log-probability, at most, of so many labels that no other round of the same values shows."""
+    # At most 2^distinct choices of the labels that are fresh.
+    if column.apart < _HALF:
+        return 0.0
+    return column.distinct * (math.log(2) + column.apart * math.log(column.fresh))
 
 
 def _log_chance_of_none(n: int, k: int) -> float:

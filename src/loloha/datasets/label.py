@@ -36,7 +36,7 @@ SORTABLE = re.compile(
 )
 """Dates and times whose text sorts as they do, of one form."""
 GAPS = frozenset({"NA", "NaN", "nan", "null"})
-GAP_WORDS = ("NA", "N/A", "NaN", "null", "None")
+GAP_WORDS = ("NA", "N/A", "NaN", "null", "None", "-1")
 """What programs write for a missing value, in any case; in text it is a label."""
 INFINITE = re.compile(
     r"[+-]?(inf(inity)?|\u221e|nan(\([a-z]*\))?|[0-9.]+e\+?[0-9]{3,})", re.IGNORECASE
@@ -47,8 +47,17 @@ OUTSIDE = -2
 
 def gap_words(labels: Iterable[Hashable]) -> list[str]:
     """Which of `GAP_WORDS`, in any case, are among the labels; no other label is shown."""
-    folded = {label.casefold() for label in labels if isinstance(label, str)}
+    # Among numbers, -1 is a value where others are negative, too.
+    known = list(labels)
+    negative = [label for label in numbers_of(known) if label < 0]
+    folded = {label.casefold() for label in known if isinstance(label, str)}
+    folded |= {"-1"} if negative == [-1] else set()
     return [word for word in GAP_WORDS if word.casefold() in folded]
+
+
+def numbers_of(labels: Iterable[Hashable]) -> list[Any]:
+    """The labels that are numbers."""
+    return [label for label in labels if kind(label) == "numbers"]
 
 
 def sort_labels(cells: Cells, natural: bool = False) -> list[Hashable]:

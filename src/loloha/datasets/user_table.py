@@ -22,6 +22,7 @@ from loloha.datasets.label import (
     encode_for,
     gap_words,
     kind,
+    numbers_of,
     parse_all,
     refuse_infinite,
     sort_labels,
@@ -38,6 +39,9 @@ from loloha.datasets.layout import (
 from loloha.datasets.source import read_columns
 from loloha.errors import DomainError
 from loloha.server.frame import BACKENDS
+
+MANY_LABELS = 30
+"""Labels from which on decimals look like measurements."""
 
 
 def table(
@@ -170,6 +174,13 @@ def table(
                 UserWarning,
                 stacklevel=2,
             )
+        if len(labels) >= MANY_LABELS and any(number % 1 for number in numbers_of(labels)):
+            warnings.warn(
+                f"the {len(labels)} labels that were read off the data are numbers with decimals, "
+                "each a value of its own: group them by a domain of parts (loloha.campaign.Range)",
+                UserWarning,
+                stacklevel=2,
+            )
     if gaps := longer_steps(rounds):
         warnings.warn(
             f"rounds seem to be missing in {gaps} of {len(rounds) - 1} steps between them, which "
@@ -218,12 +229,10 @@ def _index(
         refuse(is_outside)
     outside = np.count_nonzero(is_outside)
     if outside and on_unknown == "error":
-        other = "create a campaign with them or with a label for others"
-        advice = other if isinstance(given, Agreed) else "pass a domain that has them"
         raise DomainError(
             f"source must hold only labels of the domain, got "
             f"{counted(outside, 'cell')} outside{_wanted(cells, given, labels)}; correct them, "
-            f"{advice}, or take them as not reported with on_unknown='missing'"
+            "pass a domain that has them, or take them as not reported with on_unknown='missing'"
         )
     indices[is_outside] = MISSING
     if np.all(indices == MISSING):
