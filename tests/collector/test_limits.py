@@ -4,6 +4,7 @@ import asyncio
 import logging
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -34,6 +35,7 @@ from loloha.collector.rate import RateLimit, group_of
 from loloha.collector.settings import Settings
 from loloha.collector.store import Store
 from loloha.collector.store.admin_key import AdminKeys, name_of
+from loloha.collector.store.database import _READERS
 from loloha.collector.submission import Submission
 from loloha.collector.terms import Terms
 from loloha.collector.workers import Workers
@@ -201,6 +203,27 @@ def test_work_that_does_not_fit_is_asked_to_come_back() -> None:
     found = asyncio.run(run())
     assert found[:2] == [1, 1]
     assert [one.status_code for one in found[2:]] == [503, 503, 503]
+
+
+def test_fewer_read_at_once_than_the_store_has_connections(serve: Any) -> None:
+    context = serve().app.state.context
+
+    async def most_at_once(run: Any) -> int:
+        running: list[int] = []
+        most: list[int] = []
+
+        def work() -> None:
+            running.append(0)
+            most.append(len(running))
+            time.sleep(0.02)
+            running.pop()
+
+        await asyncio.gather(*(run(work) for _ in range(9)))
+        return max(most)
+
+    reading, checking = (asyncio.run(most_at_once(run)) for run in (context.read, context.check))
+    assert (reading, checking) == (3, 1)
+    assert reading + checking < _READERS
 
 
 def test_closing_neither_waits_for_running_work_nor_begins_more() -> None:

@@ -183,6 +183,8 @@ def test_an_overview_says_when_a_campaign_is_over(store: Store) -> None:
         ("from 203.0.113.9", f"from {MASK}"),
         ("('203.0.113.9', 4711)", f"('{MASK}', 4711)"),
         ("203.0.113.9:4711 left.", f"{MASK} left."),
+        ("203.0.113.9:4711: left", f"{MASK} left"),
+        ("1:2:3:4:5:6:7:8:4711 left", f"{MASK} left"),
         ("peer [2001:db8::77]:80 and fe80::1%eth0", f"peer [{MASK}]:80 and {MASK}%eth0"),
         ("::ffff:203.0.113.9.", MASK),
         ("at 12:30:45, ratio 1.25, add: feed", "at 12:30:45, ratio 1.25, add: feed"),
@@ -197,18 +199,19 @@ def test_a_line_of_the_log_is_an_object() -> None:
         raise ValueError("peer 203.0.113.9 hung up\nand went")
     except ValueError:
         error = sys.exc_info()
-    record = logging.LogRecord("asyncio", logging.ERROR, "x", 1, "lost %s", ("::1",), error)
+    record = logging.LogRecord("asyncio", logging.ERROR, "x", 1, "lost für %s", ("::1",), error)
     record.created = START + 0.25
     vars(record).update(status=200, milliseconds=1.5)
     line = AsJson().format(record)
     assert "\n" not in line
+    assert "für" in line
     shown = json.loads(line)
     assert (shown["time"], shown["level"]) == ("2026-01-01T00:00:00Z", "error")
-    assert (shown["logger"], shown["message"]) == ("asyncio", f"lost {MASK}")
+    assert (shown["logger"], shown["message"]) == ("asyncio", f"lost für {MASK}")
     assert (shown["status"], shown["milliseconds"]) == (200, 1.5)
     assert f"peer {MASK} hung up" in shown["traceback"]
     text = AsText().format(record)
-    assert text.startswith(f"2026-01-01T00:00:00Z ERROR asyncio lost {MASK}\nTraceback")
+    assert text.startswith(f"2026-01-01T00:00:00Z ERROR asyncio lost für {MASK}\nTraceback")
     assert "203" not in text
 
 
