@@ -255,6 +255,13 @@ PAPER = [
         "population/test_comparison.py -k randomness_of_its_own",
     ),
     Mutant(
+        "an interrupted load test sends what waits all the same",
+        "population/load_generator.py",
+        "pool.shutdown(wait=False, cancel_futures=True)",
+        "pool.shutdown(wait=False)",
+        "population/test_load_generator.py -k under_way",
+    ),
+    Mutant(
         "a window whose interval begins at its truth does not hold it",
         "population/trial.py",
         "lower <= truth",

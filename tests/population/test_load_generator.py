@@ -1,5 +1,7 @@
 """The load generator without a network: what goes in which batch, to whom, and its progress."""
 
+from itertools import count
+from threading import Event
 from typing import Any, Self
 
 import numpy as np
@@ -7,9 +9,10 @@ import pytest
 
 from collecting import HOUR, START, campaign
 from loloha.campaign import Schedule
-from loloha.errors import ParameterError
+from loloha.errors import CampaignError, ParameterError
 from loloha.population import load_generator
 from loloha.sender.collector import Receipt
+from loloha.sender.connection import Patience
 from loloha.wire.columns import CONTENT_TYPE, columns
 
 URL = "http://c/v1/campaigns/x"
@@ -23,9 +26,11 @@ class Collector:
         self.opened: list[Any] = []
         self.sent: list[Any] = []
         self.closed = 0
+        self.patience = Patience()
 
-    def __call__(self, url: str, *, token: str | None) -> Self:
+    def __call__(self, url: str, *, token: str | None, patience: Patience) -> Self:
         self.opened.append((url, token))
+        self.patience = patience
         return self
 
     def __enter__(self) -> Self:
@@ -70,6 +75,35 @@ def test_each_round_goes_out_in_batches_of_its_own(collector: Collector) -> None
     keys = [key for some in collector.sent for key in some.keys.tolist()]
     assert keys[2] == keys[6] == keys[9]
     assert (keys[0], keys[3:5]) == (keys[5], keys[7:9])
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, CampaignError])
+def test_a_failure_stops_what_waits_and_counts_what_is_under_way(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch, failure: type[BaseException]
+) -> None:
+    monkeypatch.setattr(load_generator, "CONNECTIONS", 2)
+    take, asked, retrying = collector.submit, count(1), Event()
+
+    def submit(body: bytes, media: str) -> Receipt:
+        number = next(asked)
+        if number in (2, 3):
+            retrying.wait()
+            if number == 2:
+                return take(body, media)
+            raise failure
+        retrying.set()
+        collector.patience.wait(1, 3600.0)
+        raise AssertionError("it must not be sent again")
+
+    monkeypatch.setattr(collector, "submit", submit)
+    answered = list[int]()
+    values = np.zeros((500, 1), dtype=np.int64)
+    with pytest.raises(failure):
+        load_generator.generate_load(
+            URL, collector.campaign, values, batch=10, rng=1, progress=answered.append
+        )
+    assert (len(collector.sent), answered) == (1, [10])
+    assert next(asked) <= 5
 
 
 def test_users_of_a_panel_send_in_their_own_rounds(collector: Collector) -> None:

@@ -1,8 +1,14 @@
 """Simulated devices against a real collector."""
 
+import os
+import signal
+import time
+import tracemalloc
+from collections.abc import Iterator
 from functools import partial
 from itertools import count
 from pathlib import Path
+from threading import main_thread
 from typing import Any
 
 import numpy as np
@@ -13,10 +19,10 @@ pytest.importorskip("fastapi", reason="the collector's extra is not installed")
 import loloha
 from collecting import HOUR, START, Clock, campaign
 from loloha.campaign import Schedule
-from loloha.cli import main
+from loloha.cli import load_test, main
 from loloha.errors import CampaignError, DomainError, ParameterError
 from loloha.population.load_generator import generate_load
-from loloha.sender.collector import Collector
+from loloha.sender.collector import Collector, Receipt
 from sending import address, rounds
 from serving import create, get
 
@@ -48,40 +54,110 @@ def test_every_simulated_report_is_counted(url: str, clock: Clock, name: str) ->
     assert (receipt.duplicates, receipt.refused) == (0, {})
 
 
+@pytest.fixture
+def interrupts() -> Iterator[None]:
+    """Ctrl-C interrupts, whatever started the tests."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs signals")
+@pytest.mark.usefixtures("interrupts")
 def test_an_interrupted_load_test_says_how_to_go_on(
     url: str, clock: Clock, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With its seed it counts nothing twice."""
+    """It stops at once, its count is exact, and with its seed it counts nothing twice."""
     where = address(url, late_seconds=9 * HOUR)
     clock.now = START + 2 * HOUR
     table = tmp_path / "table.csv"
     table.write_text("user,r0,r1\n" + "".join(f"{i},{'abc'[i % 3]},b\n" for i in range(30)))
     submit = Collector.submit
 
-    def interrupted(line: list[str]) -> str:
-        calls = count(1)
+    def interrupted(at: int, line: list[str]) -> tuple[str, int]:
+        calls, before = count(1), sum(n for _, n, _ in rounds(where))
 
-        def sixth(self: Any, *body: Any) -> Any:
-            if next(calls) == 6:
-                raise KeyboardInterrupt
+        def counting(self: Any, *body: Any) -> Any:
+            if next(calls) == at:
+                for _ in range(2):  # as `timeout`, and the impatient, do
+                    signal.pthread_kill(main_thread().ident or 0, signal.SIGINT)
+                    time.sleep(0.1)
             return submit(self, *body)
 
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(Collector, "submit", sixth)
+            patched.setattr(Collector, "submit", counting)
             assert main(line) == 130
-        return capsys.readouterr().err
+        return capsys.readouterr().err, sum(n for _, n, _ in rounds(where)) - before
 
-    line = ["load-test", str(table), "--campaign", where, "--batch", "10", "--seed", "7"]
-    said = interrupted(line)
-    assert "has 50 reports: 1 of 2 rounds" in said
-    assert "the same line with the same --seed goes on" in said
+    line = ["load-test", str(table), "--campaign", where, "--batch", "1", "--seed", "7"]
+    said, has = interrupted(35, line)
+    assert 35 <= has < 60
+    assert f"answered {has} reports, 1 of 2 rounds and a part of round 1" in said
+    assert "the same line goes on" in said
     assert main(line) == 0
-    assert "60 reports of 30 users in 2 rounds: 10 counted, 50 dup" in capsys.readouterr().out
+    more = f"60 reports of 30 users in 2 rounds: {60 - has} counted, {has} dup"
+    assert more in capsys.readouterr().out
     assert [n for _, n, _ in rounds(where)] == [30, 30]
     assert main([*line, "--rounds", "3"]) == 0
     # A third round holds the first column again.
     assert "30 counted, 60 duplicates" in capsys.readouterr().out
-    assert "give the later rounds as a table, and --first 2" in interrupted(line[:-2])
+    # Without the seed it would be other users.
+    said, has = interrupted(5, [*line[:-2], "--rounds", "3"])
+    assert f"answered {has} reports, 0 of 3 rounds" in said
+    assert "--first 1 --rounds 2" in said
+
+
+@pytest.mark.parametrize(
+    ("answered", "sizes", "seed", "says"),
+    [
+        (0, [30, 30], None, "begins anew"),
+        (0, [], 7, "begins anew"),
+        (30, [30], None, "counts new ones"),
+        (30, [30, 30], None, "--first 5 --rounds 1"),
+        (31, [30, 30, 30], None, "--first 6 --rounds 1"),
+        (31, [30, 30, 30], 7, "goes on"),
+    ],
+)
+def test_how_to_go_on_fits_what_is_left(
+    answered: int, sizes: list[int], seed: int | None, says: str
+) -> None:
+    said = load_test._left(answered, sizes, 4, seed)
+    assert says in said
+    assert ("--first" in said) == says.startswith("--first")
+
+
+def test_rounds_that_are_not_sent_take_no_memory(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = np.arange(4_000).reshape(2, 2_000) % 5
+    seen = list[Any]()
+
+    def generated(url: str, one: Any, values: Any, **_: Any) -> Receipt:
+        seen.append(values)
+        return Receipt()
+
+    monkeypatch.setattr("loloha.population.load_generator.generate_load", generated)
+    monkeypatch.setattr(load_test, "load_for", lambda *_: table)
+    line = ["load-test", "syn", "--campaign", address(url), "--users", "2001", "--rounds", "1"]
+    tracemalloc.start()
+    try:
+        assert main(line) == 0
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    # All rounds of these users are 32 MB.
+    assert peak < 16e6
+    assert np.array_equal(seen[0], np.resize(table[:, :1], (2001, 1)))
+
+
+def test_refused_rounds_come_with_those_that_fit(
+    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text("user,r0\n1,a\n2,b\n")
+    line = ["load-test", str(table), "--campaign", address(url)]
+    assert main([*line, "--rounds", "3"]) == 1
+    said = capsys.readouterr().err
+    assert "4 refused: early" in said
+    assert "--first 0 --rounds 1 fits" in said
 
 
 def test_estimates_of_simulated_users_are_near_the_truth(url: str, clock: Clock) -> None:

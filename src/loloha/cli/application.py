@@ -98,6 +98,12 @@ class CommandLine(TyperGroup):
         except BrokenPipeError:
             # The reader closed the pipe: typer ends this quietly.
             raise
+        except MemoryError:
+            console.fail(
+                "memory must suffice for this command, it does not; give fewer --users or "
+                "--rounds, or a smaller table, or take a larger machine"
+            )
+            raise typer.Exit(FAILED) from None
         except OSError as error:
             named = error.filename or ("output" if error.errno else "")
             where = f"{named}: " if named else ""

@@ -6,6 +6,7 @@ import json
 import logging
 import math
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -267,6 +268,25 @@ def counting(task: str, total: int) -> Iterator[Callable[[int], None]]:
                 progress(done / total)
 
         yield advance
+
+
+@contextmanager
+def interrupted_once(text: str) -> Iterator[None]:
+    """Say at once, at the first Ctrl-C, what is still done; others do not cut that short."""
+
+    def interrupt(*_: object) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        say(text)
+        raise KeyboardInterrupt
+
+    before = signal.getsignal(signal.SIGINT)
+    # A shell may have this process ignore it.
+    if before is signal.default_int_handler:
+        signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def cores() -> int:

@@ -15,6 +15,7 @@ from loloha.cli.input_table import load_for
 from loloha.cli.parameter import secret
 from loloha.cli.report import TOKEN
 from loloha.errors import ParameterError
+from loloha.wire.refusal import Refusal
 
 
 def load_test(
@@ -36,6 +37,8 @@ def load_test(
     label for others. With the campaign's file, --collector is where to report; LOLOHA_TOKEN holds
     the submit token.
     """
+    import numpy as np
+
     from loloha.population.load_generator import generate_load
     from loloha.sender.collector import Collector
 
@@ -49,13 +52,16 @@ def load_test(
     with Collector(url) as asked:
         takes = asked.open_rounds()
     values = load_for(document, table, reading)
-    rows, columns = (
-        [turn % there for turn in range(wanted or there)]
-        for wanted, there in zip((users, rounds), values.shape, strict=True)
-    )
-    values = values[rows][:, columns]
-    if rounds is None:
-        _refuse_closed(range(first, first + values.shape[1]), takes)
+    # Rounds first: users can be many more than the table has.
+    for axis, wanted in ((1, rounds), (0, users)):
+        if wanted is not None:
+            values = values.take(np.arange(wanted), axis, mode="wrap")
+    has = range(first, first + values.shape[1])
+    if rounds is None and not (has[0] in takes and has[-1] in takes):
+        raise ParameterError(
+            "--rounds must be given where the collector does not take all rounds of the table, "
+            f"got none: it {_fitting(has, takes)}"
+        )
     began = time.monotonic()
     sizes: list[int] = []
     answered: list[int] = []
@@ -67,17 +73,18 @@ def load_test(
             advance(more)
 
         try:
-            receipt = generate_load(
-                url,
-                document,
-                values,
-                first=first,
-                token=secret(TOKEN),
-                batch=batch,
-                progress=tell,
-                begins=sizes.extend,
-                rng=seed,
-            )
+            with console.interrupted_once("stopping after the batches under way"):
+                receipt = generate_load(
+                    url,
+                    document,
+                    values,
+                    first=first,
+                    token=secret(TOKEN),
+                    batch=batch,
+                    progress=tell,
+                    begins=sizes.extend,
+                    rng=seed,
+                )
         except KeyboardInterrupt:
             raise KeyboardInterrupt(_left(sum(answered), sizes, first, seed)) from None
     seconds = time.monotonic() - began
@@ -101,34 +108,37 @@ def load_test(
         )
         for reason, count in sorted(receipt.refused.items()):
             console.warn(f"{count} refused: {reason}")
+        if receipt.refused.keys() & {Refusal.EARLY, Refusal.LATE}:
+            console.warn(f"the collector {_fitting(has, takes)}")
     if receipt.refused:
         raise typer.Exit(1)
 
 
-def _left(sent: int, sizes: list[int], first: int, seed: int | None) -> str:
+def _left(answered: int, sizes: list[int], first: int, seed: int | None) -> str:
     """A message: what was sent of rounds of these sizes, and how to resume."""
-    whole = sum(total <= sent for total in accumulate(sizes))
-    began = f"of round {first + whole} some reports" if sent > sum(sizes[:whole]) else "no more"
+    done = f"the collector has answered {counted(answered, 'report')}"
+    if not answered:
+        return f"{done}: the same line begins anew"
+    whole = sum(total <= answered for total in accumulate(sizes))
+    some = answered > sum(sizes[:whole])
+    done += f", {whole} of {counted(len(sizes), 'round')}"
+    if some:
+        done += f" and a part of round {first + whole}"
+    if seed is not None:
+        return f"{done}; the same line goes on, as --seed keeps it from counting a report twice"
+    done += "; without --seed the same line counts new ones beside them"
+    rest = len(sizes) - whole - some
+    if not rest:
+        return done
     return (
-        f"the collector has {sent} reports: {whole} of {len(sizes)} rounds from round {first} on, "
-        f"and {began}; "
-        + (
-            "the same line would count them again: give the later rounds as a table, and "
-            f"--first {first + whole + (began != 'no more')}"
-            if seed is None
-            else "the same line with the same --seed goes on, and counts nothing twice"
-        )
+        f"{done}, and --first {first + whole + some} --rounds {rest} sends the rounds left, with "
+        "the first columns of the table"
     )
 
 
-def _refuse_closed(has: range, takes: range) -> None:
-    """Refuse rounds that the collector would refuse one by one."""
-    if has[0] in takes and has[-1] in takes:
-        return
+def _fitting(has: range, takes: range) -> str:
+    """Which rounds a collector takes, and how to send those of a table that are among them."""
     open_now = f"rounds {takes[0]} to {takes[-1]}" if takes else "no round"
     wanted = len(range(max(has[0], takes.start), min(has.stop, takes.stop)))
     advice = f"--first {max(has[0], takes.start)} --rounds {wanted} fits" if wanted else "wait"
-    raise ParameterError(
-        f"--rounds must be given where the collector does not take all rounds of the table, got "
-        f"none: it takes {open_now} now, the table has {len(has)} from round {has[0]} on; {advice}"
-    )
+    return f"takes {open_now} now, the table has {len(has)} from round {has[0]} on; {advice}"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
-from threading import local
+from threading import Event, local
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from loloha.population.population import due
 from loloha.population.samplers import Draws, History, sample_reports
 from loloha.report import LARGEST_ROUND, REPORTER_BYTES
 from loloha.sender.collector import Collector, Receipt
+from loloha.sender.connection import Patience
 from loloha.wire.columns import CONTENT_TYPE, encode_many
 from loloha.wire.message import LARGEST_UPLOAD
 
@@ -40,8 +41,9 @@ def generate_load(
     """Let one simulated user per row of int[n, tau] report each round of it, round after round."""
     # -1 sends nothing; columns are rounds from ``first`` on. Where the campaign asks a user in one
     # round of ``every``, each draws which, and sends in those. At most ``batch`` reports go in one
-    # of `CONNECTIONS` requests at a time. ``progress`` gets the number of reports answered,
-    # ``begins`` those of each round.
+    # of `CONNECTIONS` requests at a time. After an exception, as of Ctrl-C, those under way are
+    # answered, and no other is sent. ``progress`` gets the number of reports answered, ``begins``
+    # those of each round.
     if campaign.keys == "assigned":
         raise ParameterError(
             "campaign must let devices draw their keys, its collector assigns them; "
@@ -54,12 +56,17 @@ def generate_load(
     history = due(history, campaign.schedule.every, generator, first)
     if begins is not None:
         begins(history.present)
-    threads = local()
+    threads, stopped = local(), Event()
     opened = ExitStack()
+
+    def wait(seconds: float) -> None:
+        if stopped.wait(seconds):
+            raise CancelledError
 
     def send(body: bytes) -> Receipt:
         if not hasattr(threads, "collector"):
-            threads.collector = opened.enter_context(Collector(url, token=token))
+            patience = Patience(sleep=wait)
+            threads.collector = opened.enter_context(Collector(url, token=token, patience=patience))
         receipt: Receipt = threads.collector.submit(body, CONTENT_TYPE)
         if progress is not None:
             progress(receipt.sent)
@@ -67,17 +74,22 @@ def generate_load(
 
     total = Receipt()
     with opened, ThreadPoolExecutor(CONNECTIONS) as pool:
-        sent = sample_reports(campaign.protocol, history, Draws(generator))
-        for t, (senders, keys, ys) in enumerate(sent):
-            n = int(np.count_nonzero(senders))
-            names = np.frombuffer(generator.bytes(REPORTER_BYTES * n), dtype=np.uint8)
-            names = names.reshape(n, REPORTER_BYTES)
-            waiting = []
-            for start in range(0, n, batch):
-                part = slice(start, min(start + batch, n))
-                key = None if keys is None else keys[part]
-                body = encode_many(campaign, names[part], key, ys[part], rounds=first + t)
-                waiting.append(pool.submit(send, body))
-            for future in waiting:
-                total += future.result()
+        try:
+            sent = sample_reports(campaign.protocol, history, Draws(generator))
+            for t, (senders, keys, ys) in enumerate(sent):
+                n = int(np.count_nonzero(senders))
+                names = np.frombuffer(generator.bytes(REPORTER_BYTES * n), dtype=np.uint8)
+                names = names.reshape(n, REPORTER_BYTES)
+                waiting = []
+                for start in range(0, n, batch):
+                    part = slice(start, min(start + batch, n))
+                    key = None if keys is None else keys[part]
+                    body = encode_many(campaign, names[part], key, ys[part], rounds=first + t)
+                    waiting.append(pool.submit(send, body))
+                for future in as_completed(waiting):
+                    total += future.result()
+        except BaseException:
+            stopped.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     return total
