@@ -95,6 +95,20 @@ BUDGETS = [
         "privacy/test_change.py -k 'best_tests and BiLOLOHA'",
     ),
     Mutant(
+        "what some values show is printed as what all show",
+        "privacy/change/__init__.py",
+        "some = cells.values < protocol.k",
+        "some = False",
+        "privacy/test_change.py -k given_some_values",
+    ),
+    Mutant(
+        "an AUC under keys that are all alike is called an average",
+        "privacy/change/__init__.py",
+        "len(np.unique(np.sort(cells.sizes, axis=1), axis=0)) == 1",
+        "len(np.unique(cells.sizes, axis=0)) == 1",
+        "privacy/test_assigned_keys.py -k where_keys_differ",
+    ),
+    Mutant(
         "two users of one bucket share their answer",
         "privacy/change/__init__.py",
         "alike = buckets.auc(protocol, users=True)",

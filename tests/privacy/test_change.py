@@ -223,6 +223,28 @@ def test_aucs_are_those_of_the_shipped_client(protocol: Protocol, reports: int) 
     attains(change_auc(protocol, reports), of_transcripts(stayed, moved))
 
 
+@pytest.mark.parametrize("k", [513, 2000])
+def test_a_server_that_is_given_some_values_bounds_what_all_show(k: int) -> None:
+    """Of a wide range some thresholds stand for all, which is said; the law of one report each."""
+    protocol = loloha.OneBit(k=k, **BUDGETS)
+    p = {name: float(getattr(protocol.realised, name)) for name in ("p1", "q1", "p2", "q2")}
+    first, second = (np.array([[p[f"p{i}"], p[f"q{i}"]], [p[f"q{i}"], p[f"p{i}"]]]) for i in (1, 2))
+    stayed, moved = [], []
+    for below in range(1, k):
+        sizes = np.array([below, k - below])
+        same, own = np.diag(sizes * (sizes - 1.0)), [np.diag(row) for row in first]
+        across = below * (k - below) * (np.outer(*first) + np.outer(*first[::-1]))
+        stay = sum(n * memo for n, memo in zip(sizes, own, strict=True)) / k
+        move = sum(same[i, i] * own[i] for i in (0, 1)) + across
+        stayed.append(second @ stay @ second)
+        moved.append(second @ move @ second / (k * (k - 1)))
+    exact = best(np.stack(stayed) / (k - 1), np.stack(moved) / (k - 1))
+    found = change_auc(protocol, 1)
+    assert found is not None
+    assert found.bound
+    assert exact < found.auc < exact + 3e-4
+
+
 def test_without_keys_users_are_linked_as_changes_are_seen() -> None:
     rappor = loloha.RAPPOR(k=5, **BUDGETS)
     assert link_auc(rappor, 3) == change_auc(rappor, 3)

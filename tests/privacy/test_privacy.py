@@ -414,7 +414,7 @@ def test_forbidden_claims_are_detected(claim: str) -> None:
         (loloha.BiLOLOHA(k=96, eps_inf=1.0, eps_1=0.5), "one of 127. About n/127 of n users"),
         (loloha.BiLOLOHA(k=96, eps_inf=1.0, eps_1=0.5, hash="affine"), "same 62-bit key"),
         (loloha.BiLOLOHA(k=96, eps_inf=1.0, eps_1=0.5, hash="xxhash"), "same 32-bit key"),
-        (loloha.RAPPOR(k=96, eps_inf=1.0, eps_1=0.5), "by fingerprint. No key is sent"),
+        (loloha.RAPPOR(k=96, eps_inf=1.0, eps_1=0.5), "by fingerprint. No key distinguishes users"),
         (loloha.DBitFlipPM(k=96, eps_inf=1.0, d=4), "the same 4 sampled buckets and repeat"),
         (loloha.DBitFlipPM(k=96, eps_inf=1.0), "reports repeat the memoised bits unchanged"),
     ],

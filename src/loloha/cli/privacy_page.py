@@ -144,13 +144,14 @@ def _details(campaign: Campaign, explanation: Explanation, named: bool) -> list[
 
 def _figures(explanation: Explanation) -> list[tuple[str, str, str]]:
     from loloha.privacy import eps_2
-    from loloha.privacy.plain_words import MEAN_OVER_KEYS, shares
+    from loloha.privacy.plain_words import mean_over_keys, server, shares
 
     curve = ", ".join(f"{eps:.4g} after {t}" for t, eps in explanation.growth)
     windows = ", ".join(
         f"{eps:.4g} for {w}" for w, eps in explanation.windows if math.isfinite(eps)
     )
-    mean = f"; {MEAN_OVER_KEYS}" * explanation.protocol.encoding.keyed
+    mean = mean_over_keys(explanation.protocol)
+    average = f"; {mean}" if mean else ""
     drawn = ", ".join(
         f"{name} {number:.6g}"
         for name, number in explanation.parameters.items()
@@ -179,8 +180,8 @@ def _figures(explanation: Explanation) -> list[tuple[str, str, str]]:
             "change, AUC",
             shares(explanation.change),
             (
-                "best test of one change, from T reports before it and T after, by a server that "
-                f"knows the key and takes all values as equally likely; 0.5 is chance{mean}"
+                "best test of one change, from T reports before it and T after, by "
+                f"{server(explanation.protocol)}; 0.5 is chance{average}"
             ),
         ),
         ("drawn with", drawn, "exact numbers of the device; its losses are never above the bounds"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from loloha.planning.prospect import REPORTS_OF_A_CHANGE, Prospect
-from loloha.privacy.plain_words import MEAN_OVER_KEYS, exchanged
+from loloha.privacy.plain_words import exchanged, mean_over_keys, server
 from loloha.privacy.rounded import about, at_least, in_order, loss, percent
 
 
@@ -28,14 +28,12 @@ def over_time(row: Prospect) -> str:
             "Jointly drawn permanent responses lower the cap; in return, exchanging one value for "
             f"another among several can lose up to {price} instead of {loss(row.eps_inf)}."
         )
-    if row.change is not None:
-        keyed = row.protocol is not None and row.protocol.encoding.key_bits and row.change < 0.99
-        mean = f" ({MEAN_OVER_KEYS})" if keyed else ""
+    if row.change is not None and row.protocol is not None:
+        mean = mean_over_keys(row.protocol) if row.change < 0.99 else ""
         sentences.append(
             f"Best test for one change, {REPORTS_OF_A_CHANGE} reports before and "
-            f"{REPORTS_OF_A_CHANGE} after, by a server that has the key and takes all values as "
-            f"equally likely: AUC at most {_upwards(row.change)}{mean}; 0.5 is chance, 1 is "
-            "certainty."
+            f"{REPORTS_OF_A_CHANGE} after, by {server(row.protocol)}: AUC at most "
+            f"{_upwards(row.change)}{f' ({mean})' if mean else ''}; 0.5 is chance, 1 is certainty."
         )
     if row.shared is not None:
         users = f"about {users_of_a_key(row)} users share each key"

@@ -14,12 +14,13 @@ from loloha.errors import ParameterError
 from loloha.privacy.change import change_auc, link_auc, worst_key
 from loloha.privacy.loss import counts, growth
 from loloha.privacy.plain_words import (
-    MEAN_OVER_KEYS,
     exchanged,
     leaks,
+    mean_over_keys,
     panels,
     protected,
     residue,
+    server,
     shares,
     worst,
 )
@@ -201,11 +202,12 @@ def _numbers(explanation: Explanation) -> list[str]:
         f"{eps:.4g} for w = {w}" for w, eps in explanation.windows if math.isfinite(eps)
     )
     lines.append(f"Any w rounds, all others known: {windows or 'unbounded, even for one'}.")
-    mean = f" It is {MEAN_OVER_KEYS}." * explanation.protocol.encoding.keyed
+    mean = mean_over_keys(explanation.protocol)
+    average = f" It is {mean}." if mean else ""
     lines.append(
         "AUC of the best test for one change, from T reports before it and T after: "
-        f"{shares(explanation.change)}; 0.5 is chance, 1 is certainty. It knows the key, and takes "
-        f"all values as equally likely.{mean}"
+        f"{shares(explanation.change)}; 0.5 is chance, 1 is certainty. It is that of "
+        f"{server(explanation.protocol)}.{average}"
     )
     shown = ", ".join(
         f"{name} = {number:.6g}"

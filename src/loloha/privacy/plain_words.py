@@ -6,15 +6,24 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols, for_encoding
+from loloha.encodings import (
+    Encoding,
+    Hashed,
+    OneHot,
+    SampledBuckets,
+    Symbols,
+    Threshold,
+    for_encoding,
+)
 from loloha.encodings.part import CELL_WORDS, LINK_WORDS
 from loloha.hashing import AffineHash, XXHash
+from loloha.privacy.change import keys_alike
 from loloha.privacy.roc import AUC
 from loloha.privacy.transcript import eps_2
 from loloha.protocols import Protocol
 
 MEAN_OVER_KEYS = "an average over keys; under some of them a change can show more surely"
-"""Beside every AUC of a protocol whose users have keys of their own."""
+"""Beside an AUC if more shows under some keys; see `mean_over_keys`."""
 MOST_SHOWN = 8
 """Numbers of cells whose loss is listed."""
 
@@ -141,29 +150,34 @@ def share(auc: AUC) -> str:
     return f"at most {min(1.0, math.ceil(1000 * auc.auc - 1e-6) / 1000):.3f}"
 
 
-SERVER = (
-    "This is a server that knows the protocol and the user's key, and takes all values as equally "
-    "likely; one that knows more about the values sees more."
-)
-"""Who makes the best test of a change; MATH section 12."""
+def mean_over_keys(protocol: Protocol) -> str:
+    """Beside an AUC of the protocol: that it is an average, unless all keys are alike."""
+    return "" if keys_alike(protocol) else MEAN_OVER_KEYS
+
+
+def server(protocol: Protocol) -> str:
+    """Who makes the best test of a change; MATH section 12."""
+    key = " and the user's key" if protocol.encoding.keyed else ""
+    return f"a server that knows the protocol{key} and takes all values as equally likely"
 
 
 def _told_apart(protocol: Protocol, change: Sequence[tuple[int, AUC | None]]) -> str:
     text = (
         "AUC of the best test for one change, from T reports before it and T after (how often it "
         f"ranks a user whose value changed above one whose value did not): {shares(change)} (0.5 "
-        f"is chance). {SERVER}"
+        f"is chance). This is {server(protocol)}; one that knows more about the values sees more."
     )
-    return f"{text} It is {MEAN_OVER_KEYS}." if protocol.encoding.keyed else text
+    mean = mean_over_keys(protocol)
+    return f"{text} It is {mean}." if mean else text
 
 
 def worst(auc: AUC, drawn: bool) -> str:
     """What shows under the key that shows most, where keys are assigned."""
     which = "of those that were drawn to find it" if drawn else "of all"
     return (
-        "Assigned keys: the AUC above is an average over keys. Under the key that shows a change "
-        f"most clearly, {which}, the AUC of the best test of any number of reports is "
-        f"{share(auc._replace(bound=True))}. Whoever assigns the keys knows who has it."
+        f"Assigned keys: under the key that shows a change most clearly, {which}, the AUC of the "
+        f"best test of any number of reports is {share(auc._replace(bound=True))}. Whoever assigns "
+        "the keys knows who has it."
     )
 
 
@@ -275,6 +289,8 @@ def _link(protocol: Protocol, link: AUC | None) -> str:
             f"it stays, links the reports of one user.{from_two}"
         )
     words: Callable[[Any], str] | None = LINK_WORDS.of(encoding)
+    if type(encoding) in (Hashed, Threshold) and encoding.key_count == 1:
+        words = _by_answer
     if words is None:
         return (
             "Linking: it is not known what the protocol's own encoding repeats in the reports of "
@@ -309,7 +325,8 @@ def _by_buckets(encoding: SampledBuckets) -> str:
 @for_encoding(LINK_WORDS.name, Symbols, OneHot)
 def _by_answer(encoding: Encoding) -> str:
     return (
-        "by fingerprint. No key is sent, but the permanent response shows through the reports: "
-        "while the value stays, two reports of one user look more alike than reports of two users "
-        "with different values, so a pseudonym that changes every round does not prevent linking."
+        "by fingerprint. No key distinguishes users, but the permanent response shows through the "
+        "reports: while the value stays, two reports of one user look more alike than reports of "
+        "two users with different values, so a pseudonym that changes every round does not prevent "
+        "linking."
     )

@@ -73,6 +73,19 @@ def worst_key(protocol: Protocol) -> tuple[AUC, bool] | None:
     return max(aucs, key=lambda auc: auc.auc), cells.drawn
 
 
+def keys_alike(protocol: Protocol) -> bool:
+    """Whether a change shows as surely under each key that users may have, so far as is known."""
+    encoding = protocol.encoding
+    if not encoding.keyed:
+        return True
+    if type(encoding) is SampledBuckets:
+        return encoding.k % encoding.b == 0 or encoding.d == encoding.b
+    if not protocol.longitudinal or not protocol.g:
+        return encoding.key_count == 1
+    cells = CellSizes.of(protocol)
+    return not cells.drawn and len(np.unique(np.sort(cells.sizes, axis=1), axis=0)) == 1
+
+
 @lru_cache(maxsize=256)
 def link_auc(protocol: Protocol, reports: int) -> AUC | None:
     """How surely the best test sees that two stretches of reports come from one user.
@@ -109,10 +122,12 @@ def _keys(encoding: Encoding) -> float:
 @for_encoding(CHANGE.name, Symbols, Hashed)
 def _symbols(protocol: Protocol, reports: int, *, users: bool = False) -> AUC:
     chain, cells = CellChannels.of(protocol), CellSizes.of(protocol)
+    # Of a large domain the server is given some values: what that shows is a bound.
+    some = cells.values < protocol.k
     most = symbols.limit(chain, cells, users=users)
-    if chain.certain or cells.unseen == 1:
-        return most
-    return _below(most, reports, lambda: symbols.auc(chain, cells, reports, users=users))
+    if not (chain.certain or cells.unseen == 1):
+        most = _below(most, reports, lambda: symbols.auc(chain, cells, reports, users=users))
+    return most._replace(bound=most.bound or some)
 
 
 @for_encoding(CHANGE.name, OneHot)
