@@ -78,6 +78,31 @@ def test_consequences_are_shown_before_an_end(url: str, capsys: pytest.CaptureFi
     assert "open" in capsys.readouterr().out
 
 
+def test_a_second_open_campaign_of_a_name_is_told(
+    url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = url.partition("/v1/")[0]
+    line = ["campaign", "create", "twice", "--domain", "a,b", "--protocol", "biloloha"]
+    line += ["--eps-inf", "2", "--eps-1", "1", "--to", base, "--start"]
+
+    def create_at(year: int) -> tuple[str, str]:
+        assert main([*line, f"{year}-01-01T00:00:00Z"]) == 0
+        told = capsys.readouterr()
+        return told.out.strip(), told.err
+
+    first, said = create_at(2026)
+    assert "this name" not in said
+    # The same again is the same campaign.
+    assert "this name" not in create_at(2026)[1]
+    second, said = create_at(2027)
+    assert f"this name: {first};" in said
+    assert main(["campaign", "close", first, "--yes"]) == 0
+    capsys.readouterr()
+    said = create_at(2028)[1]
+    assert second in said
+    assert first not in said
+
+
 def test_a_wrong_key_is_named(
     url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -86,4 +111,4 @@ def test_a_wrong_key_is_named(
     assert "LOLOHA_ADMIN_KEY" in capsys.readouterr().err
     monkeypatch.delenv("LOLOHA_ADMIN_KEY")
     assert main(["campaign", "pause", url]) == 1
-    assert "no admin key was given" in capsys.readouterr().err
+    assert "an admin key, got none" in capsys.readouterr().err

@@ -106,7 +106,7 @@ def test_a_missing_and_a_wrong_admin_key_have_different_errors(
         assert "`export LOLOHA_ADMIN_KEY=...`" in fails(*line)
         monkeypatch.setenv("LOLOHA_ADMIN_KEY", "not the key of this one")
         said = fails(*line)
-    assert "is not one of this collector's" in said
+    assert "of this collector, got another" in said
     assert "not the key" not in said
 
 

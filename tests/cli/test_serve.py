@@ -17,9 +17,14 @@ def test_a_port_in_use_fails_before_a_key_is_drawn(
         port = taken.getsockname()[1]
         store = tmp_path / "loloha.db"
         assert main(["serve", "--store", f"sqlite:///{store}", "--port", str(port)]) == 1
+        # No port helps a wrong store.
+        assert main(["serve", "--store", "mysql://h/d", "--port", str(port)]) == 2
+        assert main(["serve", "--store", f"sqlite:///{store}", "--host", "999.1.1.1"]) == 1
     said = capsys.readouterr().err
     assert f"port {port} of 127.0.0.1 must be free" in said
     assert "a collector may run there already" in said
+    assert "store must be" in said
+    assert "host must be" in said
     assert "key" not in said
     assert not store.exists()
 

@@ -99,6 +99,7 @@ def test_every_way_in_says_that_it_takes_no_reports(
     assert answer["status"] == single.status_code == many.status_code == 410
     for told in (single.json(), many.json(), answer["body"]):
         assert told["campaign"] == says
+        assert ("resumed" in told["detail"]) == (says == "paused")
         # What a device of 0.2 knows: it drops the report.
         assert (told["reason"], told["type"]) == ("late", "urn:loloha:problem:late")
     assert single.json()["reporter"] == some[1].reporter(0)
@@ -135,11 +136,17 @@ def test_what_cannot_follow_is_refused_and_changes_nothing(serve: Any, one: Camp
     client = serve()
     path = created(client, one)
     assert "must be closed to become archived" in become(client, one, "archived", 409)["detail"]
-    assert "deleted, it is open" in become(client, one, "deleted", 409)["detail"]
+    become(client, one, "paused")
+    detail = become(client, one, "deleted", 409)["detail"]
+    assert "deleted, it is paused" in detail
+    assert "loloha campaign close" in detail
+    become(client, one, "open")
     assert client.get(path).json()["state"] == "open"
     become(client, one, "closed")
     for state in ("open", "paused"):
-        assert "it is closed" in become(client, one, state, 409)["detail"]
+        detail = become(client, one, state, 409)["detail"]
+        assert "it is closed" in detail
+        assert "loloha campaign close" not in detail
     assert client.get(path).json()["state"] == "closed"
 
 

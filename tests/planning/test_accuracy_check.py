@@ -124,7 +124,7 @@ def test_weak_privacy_is_named_and_must_be_accepted(protocol: Protocol, said: li
     assert check_accuracy(campaign(protocol), 10**9).warnings == found
     require_strong_privacy(campaign(protocol), accept_weak_privacy=True)
     if found:
-        with pytest.raises(CampaignError, match="must keep within the stated limit"):
+        with pytest.raises(CampaignError, match="must not have weak privacy"):
             require_strong_privacy(campaign(protocol))
     else:
         require_strong_privacy(campaign(protocol))

@@ -1,5 +1,6 @@
 """How a device waits, tries again and gives up."""
 
+import socket
 from typing import Any
 
 import pytest
@@ -67,11 +68,33 @@ def test_it_waits_as_long_as_it_was_asked_within_reason(asked: str, waited: floa
 
 def test_an_absent_collector_is_reported_without_the_address() -> None:
     with Connection("http://127.0.0.1:9", patience=ONCE) as nobody:
-        with pytest.raises(Unreachable, match="ConnectionRefusedError") as caught:
+        with pytest.raises(Unreachable, match="loloha serve") as caught:
             nobody.get("/x")
         assert isinstance(caught.value, LolohaError)
         assert "127" not in str(caught.value)
     assert "secret" not in repr(Connection("http://h/x", token="secret"))
+
+
+@pytest.mark.parametrize(
+    ("failure", "says"),
+    [
+        (socket.gaierror(-2, "odd"), "unknown host"),
+        (TimeoutError(), "in time"),
+        (ConnectionResetError(), "ConnectionResetError"),
+    ],
+)
+def test_why_nothing_was_answered_is_said(
+    failure: OSError, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise failure
+
+    monkeypatch.setattr("socket.getaddrinfo", fail)
+    with (
+        Connection("http://nobody.invalid", patience=ONCE) as nobody,
+        pytest.raises(Unreachable, match=says),
+    ):
+        nobody.get("/x")
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,7 @@ def create(
             made = collector.create(
                 campaign, terms, token=token, accept_weak_privacy=accept_weak_privacy
             )
+            alike = _alike(collector, campaign) if made.new else []
         created |= {"url": made.url, "created": made.new, "token": made.token, "terms": made.terms}
     if as_json:
         console.show_json(created)
@@ -94,7 +95,24 @@ def create(
             console.say(f"submit token, shown this once: {created['token']}")
         if not created["created"]:
             console.warn("this campaign was there already; it keeps its first terms and token")
+        for other_url in alike:
+            console.warn(
+                f"another open campaign has this name: {other_url}; if this one replaces it, "
+                "`loloha campaign close` ends it"
+            )
         _show_accuracy(created["accuracy_check"])
+
+
+def _alike(collector: Collector, campaign: Campaign) -> list[str]:
+    """Addresses of the other open campaigns of a campaign's name."""
+    return [
+        f"{collector.url}/v1/campaigns/{each['fingerprint']}"
+        for each in collector.campaigns()
+        # No state before 0.3.
+        if each["name"] == campaign.name
+        and each.get("state", "open") == "open"
+        and each["fingerprint"] != campaign.fingerprint
+    ]
 
 
 def _succeeded(other: str, to: str | None, campaign: Campaign) -> str:
@@ -263,19 +281,20 @@ def administered(url: str) -> Iterator[Collector]:
     except CampaignError as error:
         if error.status not in (401, 403):
             raise
-        raise CampaignError(f"{error}; {_about_key(key)}") from None
+        # The collector does not tell these apart, so that it helps nobody who guesses.
+        raise CampaignError(_about_key(key)) from None
 
 
 def _about_key(key: str | None) -> str:
-    """Which key is wanted. Only this side says whether one was given, so it helps nobody else."""
+    """Which key is wanted; only this side says whether one was given."""
     if not key:
         return (
-            f"no admin key was given: `export {ADMIN_KEY}=...` with the one that the first "
-            "`loloha serve` showed, or that `loloha admin add` draws"
+            f"{ADMIN_KEY} must hold an admin key, got none; `export {ADMIN_KEY}=...` with the one "
+            "that the first `loloha serve` showed, or that `loloha admin add` draws"
         )
     return (
-        f"the key in {ADMIN_KEY} is not one of this collector's: copy it again, or draw another "
-        "by `loloha admin add` beside its store"
+        f"{ADMIN_KEY} must hold an admin key of this collector, got another; copy it again, or "
+        "draw one by `loloha admin add` beside its store"
     )
 
 

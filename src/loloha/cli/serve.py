@@ -53,6 +53,7 @@ def serve(
 
     checks.library("loloha.collector.settings", "serve", "collector")
     from loloha.collector.settings import Settings
+    from loloha.collector.store.database import parsed
 
     flags = {
         "store": store,
@@ -68,6 +69,7 @@ def serve(
     settings = Settings.read(config, **flags)
     for name in Settings.unknown_variables(os.environ):
         console.warn(f"unknown setting {name} ignored; docs/collector.md lists all")
+    parsed(settings.store)
     # Files written from here on are private to the owner: store, its side files, log of reports.
     before = os.umask(0o077)
     try:
@@ -166,7 +168,7 @@ def _listen(settings: Settings) -> socket.socket:
         listening.bind((settings.host, settings.port))
     except OSError as error:
         listening.close()
-        if error.errno == errno.EADDRNOTAVAIL:
+        if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
             raise LolohaError(
                 f"host must be an address of this machine, got {settings.host!r}; take 127.0.0.1, "
                 "or 0.0.0.0 for all of them"

@@ -86,5 +86,5 @@ def require_next(state: State, wanted: Wanted) -> None:
     if wanted != state and state not in before:
         raise CampaignError(
             f"campaign must be {' or '.join(before[:2])} to become {wanted}, it is {state}; "
-            + ("create another one" if wanted == "open" else "see its states in the documentation")
+            + ("create another one" if state in ENDED else "`loloha campaign close URL` closes it")
         )

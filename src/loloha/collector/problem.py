@@ -48,6 +48,11 @@ STATUS_OF = {
 RETRY_SECONDS = 2
 LOG_SECONDS = 60.0
 _MOST_LOGGED = 100
+_HALTED = {
+    "paused": "campaign is paused, it takes no reports until it is resumed; drop these, and ask "
+    "again later",
+    "ended": "campaign has ended, it takes no reports any more; drop these, and send no more",
+}
 _logged: dict[str, float] = {}
 _log = logging.getLogger(__name__)
 # Bounded: an error must not echo input.
@@ -82,8 +87,9 @@ def refused(reason: Refusal, whose: dict[str, str]) -> Problem:
 def ended(state: State, whose: dict[str, str]) -> Problem:
     """The answer to reports of a paused or ended campaign."""
     # Devices of 0.2 treat it as a closed round, and drop them.
-    extra = {"reason": str(Refusal.LATE), "campaign": "ended" if state in ENDED else "paused"}
-    detail = f"campaign is {extra['campaign']}, it takes no reports; drop them, and send no more"
+    halted = "ended" if state in ENDED else "paused"
+    extra = {"reason": str(Refusal.LATE), "campaign": halted}
+    detail = _HALTED[halted]
     return Problem(410, detail, kind=Refusal.LATE, extra=extra | whose)
 
 

@@ -130,6 +130,6 @@ def require_strong_privacy(campaign: Campaign, *, accept_weak_privacy: bool = Fa
     reasons = weaknesses(campaign.protocol)
     if reasons and not accept_weak_privacy:
         raise CampaignError(
-            f"protocol must keep within the stated limit, got this: {' '.join(reasons)} "
-            "Choose another, or accept weak privacy explicitly (accept_weak_privacy=True)"
+            f"protocol must not have weak privacy: {' '.join(reasons)} Choose another, or accept "
+            "it explicitly (accept_weak_privacy=True)"
         )

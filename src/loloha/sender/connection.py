@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from socket import socket
+from socket import gaierror, socket
 from typing import Any, Self
 from urllib.parse import SplitResult, urlsplit
 
@@ -162,7 +162,7 @@ class Connection:
                 raise Unreachable(_distrusted(error)) from error
             except (OSError, http.client.HTTPException) as error:
                 self.close()
-                reason = f"answer, got {type(error).__name__}; try again later"
+                reason = f"answer, got {_cause(error)}"
             else:
                 if answer.status not in _BUSY:
                     return answer
@@ -266,6 +266,17 @@ def _body(response: http.client.HTTPResponse) -> bytes:
     if response.length:
         raise http.client.IncompleteRead(b"", response.length)
     return b"".join(parts)
+
+
+def _cause(error: Exception) -> str:
+    """Why there is no answer, and what to do."""
+    if isinstance(error, ConnectionRefusedError):
+        return "no program that listens at its address; is `loloha serve` running?"
+    if isinstance(error, gaierror):
+        return "an unknown host; correct the address, or check the network"
+    if isinstance(error, TimeoutError):
+        return "nothing in time; try again later"
+    return f"{type(error).__name__}; try again later"
 
 
 def _distrusted(error: ssl.SSLCertVerificationError) -> str:

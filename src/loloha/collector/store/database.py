@@ -76,8 +76,8 @@ _READERS = 8
 
 def is_missing(url: str) -> bool:
     """Whether an address names an SQLite file that is not there: opening it would make one."""
-    parsed = _parsed(url)
-    return parsed.get_backend_name() == "sqlite" and not Path(str(parsed.database)).exists()
+    address = parsed(url)
+    return address.get_backend_name() == "sqlite" and not Path(str(address.database)).exists()
 
 
 class UnfitError(StoreError):
@@ -88,7 +88,7 @@ class Database:
     """One writing connection, and several that only read."""
 
     def __init__(self, url: str, *, is_ready: bool = False) -> None:
-        self.url = _parsed(url)
+        self.url = parsed(url)
         self.dialect = self.url.get_backend_name()
         self._identity: os.stat_result | None = None
         if self.dialect == "sqlite":
@@ -230,24 +230,25 @@ def _cause(error: BaseException | None) -> str:
     return " ".join(filter(None, (type(error).__name__, code)))
 
 
-def _parsed(url: str) -> URL:
+def parsed(url: str) -> URL:
+    """The address of a store, with its driver; refuses what is none."""
     try:
-        parsed = make_url(url)
+        address = make_url(url)
     except ArgumentError:
-        parsed = None
-    if parsed is None or parsed.get_backend_name() not in DIALECTS:
+        address = None
+    if address is None or address.get_backend_name() not in DIALECTS:
         raise ParameterError(
             "store must be 'sqlite:///PATH' or 'postgresql://USER@HOST/DATABASE', got another "
             "address (not shown: it may hold a password); correct it"
         )
-    if parsed.get_backend_name() == "postgresql":
-        return parsed.set(drivername="postgresql+psycopg")
-    if parsed.database in (None, "", ":memory:"):
+    if address.get_backend_name() == "postgresql":
+        return address.set(drivername="postgresql+psycopg")
+    if address.database in (None, "", ":memory:"):
         raise ParameterError(
             "store must be a file that outlives the process, got an SQLite address without a path; "
             "write sqlite:///loloha.db"
         )
-    return parsed
+    return address
 
 
 def _engine(url: URL, *, writes: bool) -> Engine:
