@@ -29,9 +29,30 @@ def test_a_table_is_compared_saved_and_resumed(
     kept = (out / "runs.ndjson").read_bytes()
     assert main(asked) == 0
     assert (out / "runs.ndjson").read_bytes() == kept
-    said = capsys.readouterr().out
-    assert "Always answering 'uniform'" in said
-    assert "pages" in said
+    said = capsys.readouterr()
+    assert "Always answering 'uniform'" in said.out
+    assert "pages" in said.out
+    assert "4 runs" in said.err
+    # Of another table, or with another seed, nothing there is replaced unasked.
+    before = (out / "comparison.csv").read_bytes()
+    table.write_text("\n".join(["user,mon,tue", *rows[1:]]))
+    assert main(asked) == 1
+    assert "--force" in capsys.readouterr().err
+    assert (out / "comparison.csv").read_bytes() == before
+    assert main([*asked, "--force"]) == 0
+    assert (out / "comparison.csv").read_bytes() != before
+    assert not set((out / "runs.ndjson").read_bytes().splitlines()) & set(kept.splitlines())
+
+
+def test_an_interrupted_comparison_says_how_to_continue(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("loloha.population.comparison.measure_each", interrupt)
+    assert main(["compare", "browsers", "--runs", "1", "--out", str(tmp_path / "out")]) == 130
+    assert "runs.ndjson" in capsys.readouterr().err
 
 
 def test_what_cannot_be_compared_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

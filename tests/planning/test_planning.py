@@ -643,3 +643,17 @@ def test_the_price_of_one_table_is_named_where_it_shows() -> None:
     assert "can lose up to" in reason(3)
     # Of two values only one cell is left to exchange one for.
     assert "can lose up to" not in reason(2)
+
+
+def test_a_plan_prints_its_rows_and_each_names_what_it_is() -> None:
+    proposal = loloha.plan(96, 50_000, 2.0, 1.0)
+    titles = [row.title for row in proposal.rows]
+    assert len(set(titles)) == len(titles)
+    for row in proposal.rows:
+        assert (row.title == row.label) == (
+            getattr(row.protocol, "hash", "linear") in f"linear {row.label}"
+        )
+        assert any(line.startswith(f"{row.title} ") for line in str(proposal).splitlines())
+    assert any(row.title != row.label for row in proposal.rows)
+    assert proposal.reason in str(proposal)
+    assert proposal.recommendation.title in proposal._repr_html_()

@@ -141,7 +141,7 @@ def test_plans_sizings_and_sweeps_are_frames_pages_and_pictures() -> None:
     assert polars.DataFrame(plan).height == len(plan.rows)
     assert best in plan._repr_html_()
     drawn = [text.get_text() for text in plan.plot().get_yticklabels()]
-    assert drawn == [row.label for row in plan.rows if row.protocol]
+    assert drawn == [row.title for row in plan.rows if row.protocol]
 
     sizing = loloha.plan_for(error=0.05, k=16, n=10_000, protocols=few[1:3])
     needed = sizing.to_frame(backend="polars")

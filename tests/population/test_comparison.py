@@ -65,6 +65,9 @@ def test_numbers_are_those_of_simulations(found: Comparison) -> None:
     # A memoised answer is sent as it is: it differs only where the value does.
     assert memo["change_alarms"] == 0
     assert memo["change_seen"] > 0.9
+    # Of every change of all users: fewer reports than are looked at.
+    moved = np.diff(data().values, axis=1) != 0
+    assert (memo["changes"], memo["stays"]) == (moved.sum(), (~moved).sum())
 
 
 def test_neither_the_rest_nor_the_order_nor_the_cores_change_a_number(found: Comparison) -> None:

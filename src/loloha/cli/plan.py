@@ -111,7 +111,7 @@ def plan(
     _show_ways(proposal)
     for row in proposal.rows:
         if row.note:
-            console.show_text(f"- {row.label}: {row.note}")
+            console.show_text(f"- {row.title}: {row.note}")
     console.show()
     console.show_text(f"Recommended: {proposal.reason}")
     _show_made(proposal)
@@ -273,7 +273,7 @@ def _show_rows(plan: Plan, wide: bool, way: str = "", of_a_user: int | None = No
         columns + more * wide,
         [
             (
-                f"* {row.label}" if row is plan.recommendation else f"  {row.label}",
+                f"* {row.title}" if row is plan.recommendation else f"  {row.title}",
                 row.g,
                 rounded.frequency(row.error_one),
                 rounded.frequency(row.visible_one),

@@ -34,13 +34,13 @@ def new_folder(
     """A draft folder that replaces ``out`` on success and is deleted on failure."""
     # Object stores cannot rename folders: readers wait for the file ``last``.
     if isinstance(out, Address):
-        _check(out, names, force)
+        check_folder(out, names, force)
         with TemporaryDirectory(prefix="loloha-") as near:
             yield Path(near)
             _send(Path(near), out, last)
         return
     out = out.resolve()
-    _check(out, names, force)
+    check_folder(out, names, force)
     token = secrets.token_hex(4)
     draft, earlier = (out.with_name(f".{out.name}.{token}.{kind}") for kind in ("part", "old"))
     try:
@@ -56,7 +56,8 @@ def new_folder(
         shutil.rmtree(earlier, ignore_errors=True)
 
 
-def _check(out: Location, names: Collection[str], force: bool) -> None:
+def check_folder(out: Location, names: Collection[str], force: bool) -> None:
+    """Refuse a folder that is not new or empty, or to be replaced, with results alone in it."""
     if not out.exists():
         return
     if not out.is_dir():

@@ -115,10 +115,10 @@ def _reason(d: int, shared: Plan, drawn: Plan, better: str) -> str:
     cap = best.recommendation.cap
     if better == SHARED:
         return (
-            f"{text} {best.recommendation.label}: cap {loss(cap)} for each attribute, "
+            f"{text} {best.recommendation.title}: cap {loss(cap)} for each attribute, "
             f"{loss(d * cap)} for each user."
         )
-    return f"{text} {best.recommendation.label}: cap {loss(cap)} for each user."
+    return f"{text} {best.recommendation.title}: cap {loss(cap)} for each user."
 
 
 def _error(plan: Plan, name: str) -> float:

@@ -93,7 +93,7 @@ def plan(
     error of one value is at most 1.1 times the least within both budgets are equally good; of these
     the smallest cap is recommended (or another objective), then the fewest bytes a report, then
     the cheapest server. Reports above 64 kB are left out unless their protocol is named. OLOLOHA
-    has rows for what n users choose by default, for the linear family, for the least variance, and
+    has rows for the hash family that suits n users, for the linear one, for the least variance, and
     for what the rule takes of each memo. Linear and least-prime hashing are tried up to the least
     prime of at least k symbols: more only add noise, and the reason says so where e^eps_1 + 1 is
     larger. Families other than the linear one compete where at least five users share each key, or

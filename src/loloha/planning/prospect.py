@@ -103,6 +103,13 @@ class Prospect:
     left_out: bool = False
 
     @property
+    def title(self) -> str:
+        """The label, with the hash family where it is not the one that a protocol takes alone."""
+        family = getattr(self.protocol, "hash", LinearHash.name)
+        named = family == LinearHash.name or family in self.label
+        return self.label if named else f"{self.label} {family}"
+
+    @property
     def change(self) -> float | None:
         """How surely a change shows to the best test of 10 reports before and after it, at most."""
         # Area under its ROC curve, or an upper bound of it (`loloha.privacy.change_auc` says

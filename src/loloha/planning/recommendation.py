@@ -17,7 +17,7 @@ from loloha.planning.window_plan import Way, ways
 from loloha.privacy.rounded import digits, frequency, in_bytes, loss
 from loloha.protocols import OLOLOHA
 from loloha.protocols.rounds import CALIBRATIONS
-from loloha.server.frame import Framed, to_html
+from loloha.server.frame import Framed, Printed, Shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,7 +38,7 @@ _NAMED = {"cap": "cap", "round": "eps_2", CHANGE: "AUC of a change"}
 
 
 @dataclass(frozen=True, repr=False)
-class Plan(Framed):
+class Plan(Framed, Shown):
     """A table of protocols, the one to take, and whether it can see anything.
 
     Attributes
@@ -116,18 +116,18 @@ class Plan(Framed):
             return "No protocol here keeps both budgets; see the notes of the rows."
         least = min(as_good, key=lambda row: row.error_one)
         named = (
-            best.label if best.g is None or "g=" in best.label else f"{best.label} (g = {best.g})"
+            best.title if best.g is None or "g=" in best.title else f"{best.title} (g = {best.g})"
         )
         reason = f"{named}: its error of one value, {frequency(best.error_one)}, is "
         if best is least:
             reason += "the least within both budgets"
         else:
-            reason += f"within 10 % of the least ({frequency(least.error_one)}, {least.label})"
+            reason += f"within 10 % of the least ({frequency(least.error_one)}, {least.title})"
         if len(as_good) == 1:
             reason += ", and no other comes within 10 % of it."
         else:
             others = "; ".join(
-                f"{row.label}: {self._cost(row)}" for row in as_good if row is not best
+                f"{row.title}: {self._cost(row)}" for row in as_good if row is not best
             )
             reason += (
                 f". Of the {len(as_good)} that are as good (an error of at most {AS_GOOD:g} times "
@@ -137,7 +137,7 @@ class Plan(Framed):
         large = [row for row in self.rows if row.left_out]
         if large:
             reason += " Left out, unless it is named: " + "; ".join(
-                f"{row.label}, {in_bytes(row.report_bytes)} a report" for row in large
+                f"{row.title}, {in_bytes(row.report_bytes)} a report" for row in large
             )
             reason += "."
         return f"{reason}{self._most_symbols}{self._window_loss} {over_time(best)}"
@@ -243,7 +243,7 @@ class Plan(Framed):
 
         shown = [row for row in self.rows if row.protocol is not None]
         return draw_errors(
-            [row.label for row in shown],
+            [row.title for row in shown],
             [row.name for row in shown],
             {
                 f"{100 * self.level:g} % error of one value": [row.error_one for row in shown],
@@ -253,13 +253,13 @@ class Plan(Framed):
             ax,
         )
 
-    def _repr_html_(self) -> str:
+    def _shown(self) -> Printed:
         shown = [row for row in self.rows if row.protocol is not None]
-        return to_html(
+        return (
             f"{self.n} reports a round over {self.k} values, {self.budgets}",
             ("protocol", "g", "error of one", "error of all", "visible from", "cap", "competes"),
             [
-                (row.label, row.g, frequency(row.error_one), frequency(row.error_all),
+                (row.title, row.g, frequency(row.error_one), frequency(row.error_all),
                  frequency(row.visible_one), loss(row.cap), "yes" if row.eligible else "no")
                 for row in shown
             ],

@@ -16,7 +16,7 @@ from loloha.planning.prospect import Prospect
 from loloha.privacy.rounded import product
 from loloha.protocols import Protocol
 from loloha.protocols.parameter_check import LARGEST_K
-from loloha.server.frame import Framed, to_html
+from loloha.server.frame import Framed, Printed, Shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -101,7 +101,7 @@ class Requirement:
 
 
 @dataclass(frozen=True, repr=False)
-class Sizing(Framed):
+class Sizing(Framed, Shown):
     """What each protocol needs for a target error, the least first.
 
     Attributes
@@ -191,10 +191,10 @@ class Sizing(Framed):
         known = self._known.replace(" = ", "=")
         return f"Sizing({known}, {self.goal}<={self.target:g}, {len(self.rows)} rows)"
 
-    def _repr_html_(self) -> str:
+    def _shown(self) -> Printed:
         rows = [(row.label, row.solution, row.note) for row in self.rows]
         note = f"eps_1 = {self.alpha:g} eps_inf, level {self.level:g}."
-        return to_html(
+        return (
             f"{self._wanted}, for {self._known}",
             ("protocol", self.unknown, ""),
             rows,

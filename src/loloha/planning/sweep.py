@@ -14,7 +14,7 @@ from loloha.planning.prospect import Prospect
 from loloha.privacy.rounded import product
 from loloha.privacy.transcript import eps_2
 from loloha.protocols import Protocol
-from loloha.server.frame import HTML_ROWS, Framed, to_html
+from loloha.server.frame import HTML_ROWS, Framed, Printed, Shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +25,7 @@ COLUMNS = ("g", "variance", "rmse", "error_one", "error_all", "visible_one", "vi
 
 
 @dataclass(frozen=True, repr=False)
-class Sweep(Framed):
+class Sweep(Framed, Shown):
     """What protocols see at many budgets.
 
     Attributes
@@ -103,10 +103,10 @@ class Sweep(Framed):
         axes.legend(fontsize="small")
         return axes  # type: ignore[no-any-return]
 
-    def _repr_html_(self) -> str:
+    def _shown(self) -> Printed:
         names = ("protocol", "eps_inf", "eps_1", "eps_2", "error_one", "cap")
         least = sorted(self.records(), key=lambda row: row["error_one"])[:HTML_ROWS]
-        return to_html(
+        return (
             f"{self.n} reports a round over {self.k} values, {len(self.rows)} plans",
             names,
             [[row[name] for name in names] for row in least],

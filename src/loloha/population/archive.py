@@ -52,6 +52,10 @@ class Archive:
         """Whether there is a measurement of that name, valid or not."""
         return name in self._lines
 
+    def holds(self, identity: str) -> bool:
+        """Whether any measurement has this identity."""
+        return any(seal == _seal(row, identity) for seal, row in self._lines.values())
+
     def find(self, name: str, identity: str) -> Row | None:
         """The measurement of that name, if all that decides it has this identity."""
         # None if it is missing, damaged, or of other data, rules or seeds.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -20,8 +19,9 @@ from loloha.population.population import simulate
 from loloha.privacy.rounded import product
 from loloha.protocols import Protocol
 
-# A real client is a Python object: some milliseconds for the reports of a user.
-ATTACKED_USERS = 30
+# A real client is a Python object: some tens of microseconds a report.
+ATTACKED_REPORTS, FEWEST_ATTACKED = 6_000, 30
+"""Reports of the users whose changes are looked for, and how few users there are at least."""
 MEASURED = (
     "mse", "expected_mse", "mse_clipped", "mse_uniform", "coverage", "eps_avg", "eps_max",
 )  # fmt: skip
@@ -97,22 +97,23 @@ def measure(
     measured = evaluate(protocol, result.estimates, truth, result.n, result.loss).to_dict()
     row: Row = {name: measured[name] for name in MEASURED if name in measured}
     row["coverage"] = result.coverage(level)
-    seen = _attack(protocol, dataset, attacking) if run == 0 else (None, None)
-    return name, row | dict(zip(("change_seen", "change_alarms"), seen, strict=True))
+    return name, row | (_attack(protocol, dataset, attacking) if run == 0 else {})
 
 
-def _attack(
-    protocol: Protocol, dataset: Dataset, source: np.random.SeedSequence
-) -> tuple[float | None, float | None]:
+def _attack(protocol: Protocol, dataset: Dataset, source: np.random.SeedSequence) -> Row:
     """How often the answers of some users, who report in every round, differ from the last."""
     rng = np.random.default_rng(source)
     steady = np.flatnonzero((dataset.values >= 0).all(axis=1))
-    chosen = rng.permutation(steady)[:ATTACKED_USERS]
+    chosen = rng.permutation(steady)[: max(FEWEST_ATTACKED, ATTACKED_REPORTS // dataset.tau)]
     if not len(chosen):
-        return None, None
+        return {"change_seen": None, "changes": 0, "change_alarms": None, "stays": 0}
     values = dataset.values[chosen]
     answers = record_answers(protocol, values, seed=int(rng.integers(1 << 62)))
     bins = np.array([protocol.encoding.bin(value) for value in range(protocol.k)])
     detection = detect_changes(answers, bins[values])
-    rates = (detection.hit_rate, detection.alarm_rate)
-    return tuple(None if math.isnan(rate) else rate for rate in rates)  # type: ignore[return-value]
+    return {
+        "change_seen": checks.finite(detection.hit_rate),
+        "changes": detection.changes,
+        "change_alarms": checks.finite(detection.alarm_rate),
+        "stays": detection.stays,
+    }

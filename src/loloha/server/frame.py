@@ -15,6 +15,8 @@ from loloha import checks
 
 BACKENDS = ("pandas", "polars", "pyarrow")
 
+Printed = tuple[str, Sequence[str], Iterable[Sequence[Any]], str]
+"""A title, names of columns, rows and a line below."""
 HTML_ROWS = 10
 """How many rows a notebook shows of a long result."""
 # What a spreadsheet would run or swallow; more apostrophes before it, so that one can be taken off.
@@ -73,6 +75,24 @@ class Framed(ABC):
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_frame(backend="pyarrow").__arrow_c_stream__(requested_schema)
+
+
+class Shown(ABC):
+    """What a notebook shows as a table, and ``print`` as the same in text."""
+
+    @abstractmethod
+    def _shown(self) -> Printed:
+        """What is shown."""
+
+    def _repr_html_(self) -> str:
+        return to_html(*self._shown())
+
+    def __str__(self) -> str:
+        title, columns, rows, note = self._shown()
+        cells = [list(columns), *([_short(cell) for cell in row] for row in rows)]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in cells)
+        return "\n".join([title, "", *lines, "", note])
 
 
 def write_csv(table: Any, to: Any, *, header: bool = True) -> None:
