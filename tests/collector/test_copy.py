@@ -95,6 +95,26 @@ def test_there_and_back(source: str, target: str, tmp_path: Path) -> None:
     assert content(back) == content(source)
 
 
+def test_what_is_cut_off_half_way_goes_on_with_the_rest(
+    source: str, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copying, "_BYTES_AT_ONCE", 1)
+    whole, begun = content(source), sql.insert
+    some = iter(range(sum(map(len, whole.values())) // 2))
+
+    def insert(table: Any) -> Any:
+        if next(some, None) is None:
+            raise StoreError("killed")
+        return begun(table)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(copying.sql, "insert", insert)
+        with pytest.raises(StoreError, match="killed"):
+            copy(source, target)
+    copy(source, target)
+    assert content(target) == whole
+
+
 @pytest.mark.long
 def test_what_is_cut_off_anywhere_is_no_store_and_goes_on(
     source: str, target: str, monkeypatch: pytest.MonkeyPatch
