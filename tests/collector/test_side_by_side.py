@@ -17,6 +17,7 @@ from loloha.collector.report_archive import ReportArchive
 from loloha.collector.settings import Settings
 from loloha.collector.store import Store, schema
 from loloha.collector.store.log_queue import LogQueue
+from loloha.collector.store.statement import EPOCH_ALONE
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import Submission, UploadOutcome
 from loloha.collector.terms import Terms
@@ -348,7 +349,18 @@ def test_a_collector_of_a_release_that_writes_alone_is_stopped(postgresql_url: s
             "DROP TABLE estimated_round, estimate, admin_session, alarm, alarm_mark"
         )
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0002'")
-    new = Store(postgresql_url)
+    with ThreadPoolExecutor(1) as pool:
+        with old.database.write() as connection:
+            # As each transaction of 0.2.0 begins; the migration waits for it.
+            connection.execute(EPOCH_ALONE)
+            starting = pool.submit(Store, postgresql_url)
+            while not connection.scalar(
+                sql.text("SELECT count(*) FROM pg_locks WHERE NOT granted")
+            ):
+                assert not starting.done()
+                time.sleep(0.01)
+            connection.exec_driver_sql("UPDATE campaign SET token = NULL")
+        new = starting.result()
     with pytest.raises(StoreError, match="taken it over"):
         old.set_state(stored, "paused", NOW)
     assert record(new, stored, encoded(stored.campaign, clients(stored.campaign, 2), 0))[0] == 2

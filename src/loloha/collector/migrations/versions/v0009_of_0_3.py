@@ -9,16 +9,16 @@ down_revision = "0002"
 
 def upgrade() -> None:
     """Campaigns that are there are open, admin keys have no label and stay valid."""
+    if op.get_bind().dialect.name == "postgresql":
+        # Stops a collector of 0.2.0, which would write alone. On SQLite whoever starts takes the
+        # store over in any case. First, as each of its transactions begins there: no deadlock.
+        op.execute("UPDATE writer SET epoch = epoch + 1 WHERE epoch > 0")
     for column in (
         sa.Column("state", sa.Text, nullable=False, server_default="open"),
         sa.Column("last_writer", sa.BigInteger),
         sa.Column("newest_report", sa.BigInteger, nullable=False, server_default="0"),
     ):
         op.add_column("campaign", column)
-    if op.get_bind().dialect.name == "postgresql":
-        # Stops a collector of 0.2.0, which would write alone. On SQLite whoever starts takes the
-        # store over in any case.
-        op.execute("UPDATE writer SET epoch = epoch + 1 WHERE epoch > 0")
     op.add_column("admin_key", sa.Column("label", sa.Text, nullable=False, server_default=""))
     for moment in ("created", "used", "expires"):
         op.add_column("admin_key", sa.Column(moment, sa.BigInteger))
