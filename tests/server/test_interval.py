@@ -232,8 +232,13 @@ def test_each_bucket_counts_with_its_own_eligible_users() -> None:
     support[3] = 9
     found = Estimate.from_support(protocol, int(eligible.sum()), support, eligible)
     assert np.flatnonzero(found.significant()).tolist() == [3]
-    low, _ = found.interval(simultaneous=True)
+    low, high = found.interval(simultaneous=True)
     assert low[3] > 0
+    # A table of some bins has the intervals that hold for all.
+    table = found.table(simultaneous=True, bins=[3, 2])
+    assert [*table.lower[0]] == [low[3], low[2]]
+    assert [*table.upper[0]] == [high[3], high[2]]
+    assert [*found.table(bins=[3]).lower[0]] == [found.interval()[0][3]] > [low[3]]
 
 
 def test_the_interval_of_the_most_frequent_value_holds_it() -> None:
