@@ -135,7 +135,7 @@ def test_a_small_table_with_text_and_gaps(
 
     # What a person sees: the table's name, its errors, the last round; and nobody's name.
     assert "User table 'pages', domain given (n = 5, k = 4, tau = 3)." in told.out
-    assert "Top values over all rounds, in round wed" in told.out
+    assert "Round wed" in told.out
     everything = told.out + told.err + (out / "metrics.json").read_text("utf-8")
     for user in ("ann", "ben", "dan", "eve"):
         assert f" {user} " not in everything
@@ -268,6 +268,19 @@ def test_a_mean_of_labels_read_off_the_data_needs_numbers(
         assert main([*line, "--domain", ",".join(cells)]) == 0
     assert main([*line, "--range", "0", "3", "--bins", "3"]) == 1
     assert "widen --range" in capsys.readouterr().err
+
+
+def test_a_picture_of_numbers_says_what_its_axes_are(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("r0,r1\n" + "".join(f"{v % 6},{v % 6}\n" for v in range(60)))
+    line = ["run", str(table), "--protocol", "onebit", "--eps-inf", "4", "--eps-1", "2"]
+    for given, threshold in (
+        (["--range", "0", "6", "--bins", "3"], "\u2265 2"),
+        (["--domain", "0,1,3,2,4,5"], "k-1"),
+    ):
+        out = tmp_path / given[0]
+        assert main([*line, *given, "--seed", "1", "--out", str(out)]) == 0
+        assert threshold in (out / "frequencies.svg").read_text(encoding="utf-8")
 
 
 @pytest.mark.usefixtures("no_picture")

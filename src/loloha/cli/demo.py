@@ -120,4 +120,5 @@ def _show(
     if extra is not None:
         console.show(f"\n{extra['counted']} reports counted in {extra['seconds']:.1f} s")
         console.show(f"Dashboard: {extra['dashboard']} ({after})")
+        console.show("Its rounds are an hour each, so that the newest one is running now.")
     console.show(f"{'' if extra else chr(10)}Picture: {picture}")

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 FEW = 8
 NAMES = {"mse": "MSE", "coverage": "coverage"}
 STEPS = "in steps 0..k-1 of the domain"
+OUTSIDE = (
+    "An unbiased estimate can fall below 0; its interval holds possible frequencies alone, so the "
+    "estimate can lie outside."
+)
 UNITS = "in steps 0..k-1 of the domain; --campaign FILE has its units"
 
 
@@ -31,7 +35,11 @@ def show_summary(trial: Trial) -> None:
             ("MSE, unbiased", measured["mse"], "of the estimates as they are"),
             ("  expected", measured["expected_mse"], "exact variance, averaged over the values"),
             ("  V*", measured["v_star"], "variance of a value that nobody holds"),
-            ("MSE, clipped", measured["mse_clipped"], "clipped at 0 and renormalised"),
+            (
+                "MSE, clipped",
+                measured["mse_clipped"],
+                "clipped at 0 and renormalised, which biases",
+            ),
             ("MSE, uniform", measured["mse_uniform"], "of always answering 'uniform'"),
         ]
     )
@@ -60,6 +68,8 @@ def show_top(trial: Trial, top: int) -> None:
     """Print, of the last round, the values that are the most frequent over all rounds."""
     series = trial.series
     row = series.last_round()
+    picked = series.top(top)
+    ends = [line[row, picked] for line in (series.frequencies, series.lower, series.upper)]
     shown = [
         (
             str(series.labels[column]),
@@ -69,14 +79,16 @@ def show_top(trial: Trial, top: int) -> None:
                 if numbers is not None
             ),
         )
-        for column in series.top(top)
+        for column in picked
     ]
     console.show_table(
         ("value", "truth", "estimate", f"{100 * trial.level:.4g} % interval from", "to"),
         shown,
-        title=f"Top values over all rounds, in round {console.visible(str(series.rounds[row]))}, "
-        "picked by the truth: each interval is that of one value",
+        title=f"Round {console.visible(str(series.rounds[row]))}: the values most frequent in "
+        "truth over all rounds",
     )
+    if any(not low <= at <= high for at, low, high in zip(*ends, strict=True)):
+        console.show_text(OUTSIDE)
 
 
 def show_numbers(trial: Trial) -> None:

@@ -42,6 +42,7 @@ def draw_run(
     top: int = 8,
     row: int | None = None,
     numbers: Series | None = None,
+    unit: str = "number",
 ) -> Figure:
     """Top values, or ``numbers`` such as a mean, over the rounds with bands; one round's shares."""
     top = checks.integer("top", top, 1, MOST_PANELS, "8 are easy to read")
@@ -58,7 +59,8 @@ def draw_run(
         if lines:
             heights = [1.75 * lines + 0.55, 3.35]
             above, below = figure.subfigures(2, 1, height_ratios=heights, hspace=0.0)
-            _draw_panels(above, over_rounds, columns, protocol, level, shares=numbers is None)
+            read = unit if numbers is not None else ""
+            _draw_panels(above, over_rounds, columns, protocol, level, unit=read)
         else:
             below = figure.subfigures(1, 1)
         axes = below.subplots()
@@ -79,7 +81,7 @@ def draw_run(
 
 
 def _draw_panels(
-    figure: Any, series: Series, columns: Ints, protocol: Protocol, level: float, *, shares: bool
+    figure: Any, series: Series, columns: Ints, protocol: Protocol, level: float, *, unit: str
 ) -> None:
     down = -(-len(columns) // COLUMNS)
     across = -(-len(columns) // down)
@@ -130,7 +132,7 @@ def _draw_panels(
                 label="truth",
             )
         panel.set_title(one_line(series.labels[column]), loc="left", parse_math=False)
-        if shares:
+        if not unit:
             percent(panel)
         ticks(panel, series.rounds, PANEL_WIDTH)
         panel.margins(x=0.02)
@@ -138,7 +140,7 @@ def _draw_panels(
         axes[at].set_visible(False)
         axes[at - across].tick_params(labelbottom=True)
     figure.supxlabel("round", fontsize=9)
-    figure.supylabel("frequency" if shares else "value", fontsize=9)
+    figure.supylabel(unit or "frequency", fontsize=9)
     handles, names = axes[0].get_legend_handles_labels()
     order = np.argsort([name != "truth" for name in names], kind="stable")
     figure.legend(

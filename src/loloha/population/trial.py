@@ -216,13 +216,20 @@ class Trial:
 
     def draw(self, folder: Path, top: int) -> None:
         """Write frequencies.png and .svg into a folder, with ``top`` values over the rounds."""
+        shares = replace(self.series, together=self._together())
+        if self.numbers is not None and self.scale is not None:
+            # A share is that of the numbers from the lower edge of its label on.
+            start, step, half = self.scale
+            edges = (start - half + step * v for v in range(1, self.protocol.k))
+            shares = replace(shares, labels=[f"\u2265 {edge:.6g}" for edge in edges])
         figure = draw_run(
-            replace(self.series, together=self._together()),
+            shares,
             self.protocol,
             title=f"{self.dataset.name}: estimates by {self.protocol.name} and the truth",
             note=self.note,
             level=self.level,
             top=top,
             numbers=self._number_lines(),
+            unit="number" if self.scale is not None else "step of the domain, 0..k-1",
         )
         save(figure, folder / "frequencies")
