@@ -235,7 +235,10 @@ def test_each_bucket_counts_with_its_own_eligible_users() -> None:
     low, high = found.interval(simultaneous=True)
     assert low[3] > 0
     # A table of some bins has the intervals that hold for all.
-    table = found.table(simultaneous=True, bins=[3, 2])
+    labels = [f"b{bin}" for bin in range(96)]
+    table = found.table(simultaneous=True, bins=[3, 2], labels=labels)
+    assert [*table.label] == ["b3", "b2"]
+    assert [*found.table(labels=labels).label] == labels
     assert [*table.lower[0]] == [low[3], low[2]]
     assert [*table.upper[0]] == [high[3], high[2]]
     assert [*found.table(bins=[3]).lower[0]] == [found.interval()[0][3]] > [low[3]]
