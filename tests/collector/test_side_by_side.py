@@ -354,9 +354,9 @@ def test_a_collector_of_a_release_that_writes_alone_is_stopped(postgresql_url: s
             # As each transaction of 0.2.0 begins; the migration waits for it.
             connection.execute(EPOCH_ALONE)
             starting = pool.submit(Store, postgresql_url)
-            while not connection.scalar(
-                sql.text("SELECT count(*) FROM pg_locks WHERE NOT granted")
-            ):
+            blocked = "pg_backend_pid() = ANY(pg_blocking_pids(pid))"
+            waiting = sql.text(f"SELECT count(*) FROM pg_locks WHERE {blocked}")
+            while not connection.scalar(waiting):
                 assert not starting.done()
                 time.sleep(0.01)
             connection.exec_driver_sql("UPDATE campaign SET token = NULL")
