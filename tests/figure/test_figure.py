@@ -320,3 +320,25 @@ def test_colours_stay_apart_for_colour_blind_eyes(sight: str) -> None:
     closest = min(distances, key=lambda pair: distances[pair])
     # 2.3 is just noticeable.
     assert distances[closest] > 15, (sight, closest, distances[closest])
+
+
+def test_the_largest_of_many_values_have_names_that_do_not_touch() -> None:
+    many = series(bins=97, labels=[f"value {i}" for i in range(97)])
+    shares = np.full_like(many.frequencies, 0.001)
+    # The third stands beside the first, whose name reaches over it.
+    shares[:, [40, 90, 41]] = 0.5, 0.2, 0.1
+    peaks = replace(many, frequencies=shares, lower=shares, upper=shares, truth=None)
+    protocol = OLOLOHA(k=97, eps_inf=2, eps_1=1)
+    drawn: Any = draw_run(peaks, protocol)
+    assert [text.get_text() for text in drawn.axes[-1].texts] == ["value 40", "value 90"]
+    assert not draw_run(series(), PROTOCOL).axes[-1].texts
+
+
+def test_names_of_rounds_stay_below_their_own_panel() -> None:
+    days = [f"2026-01-{day:02d}" for day in range(1, 7)]
+    drawn: Any = draw_run(series(tau=6, rounds=days), PROTOCOL, top=4)
+    drawn.draw_without_rendering()
+    for panel in panels(drawn):
+        boxes = [label.get_window_extent() for label in panel.get_xticklabels()]
+        assert boxes[0].x0 > panel.bbox.x0 - 1
+        assert boxes[-1].x1 < panel.bbox.x1 + 1

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from loloha.figure.series import Series
-from loloha.figure.style import FAINT, HISTOGRAM_WIDTH, TRUTH, percent, ticks
+from loloha.figure.style import FAINT, HISTOGRAM_WIDTH, TRUTH, one_line, percent, ticks
 
 MOST_BARS = 64
+PEAKS = 3
+"""Largest values whose labels stand at their tops, where there are more than `MOST_BARS`."""
 
 
 def draw_round(
@@ -54,6 +56,7 @@ def draw_round(
         if series.truth is not None:
             axes.stairs(series.truth[row], edges, color=TRUTH, linewidth=0.9, label="truth")
         axes.margins(x=0.01)
+        _name_peaks(axes, series, row, np.fmax(estimate, upper), width)
     axes.axhline(0, color="#888888", linewidth=0.8)
     axes.set_xlabel("value")
     axes.set_ylabel("frequency")
@@ -61,3 +64,24 @@ def draw_round(
     percent(axes)
     ticks(axes, series.labels, width)
     axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, borderaxespad=0)
+
+
+def _name_peaks(axes: Any, series: Series, row: int, tops: Any, width: int) -> None:
+    """Label the largest values of a round, but none beside a larger one that it would touch."""
+    named: list[tuple[float, float]] = []
+    highest = tops if series.truth is None else np.fmax(tops, series.truth[row])
+    for column in np.argsort(-np.nan_to_num(highest, nan=-np.inf), kind="stable")[:PEAKS]:
+        text = one_line(series.labels[column])
+        reach = len(text) / 2 * len(tops) / width + 1
+        if all(abs(column - place) > reach + other for place, other in named):
+            named.append((column, reach))
+            axes.annotate(
+                text,
+                (column, highest[column]),
+                xytext=(0, 3),
+                textcoords="offset points",
+                ha="center",
+                fontsize=7,
+                parse_math=False,
+            )
+    axes.margins(y=0.12)

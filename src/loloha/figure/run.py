@@ -135,6 +135,10 @@ def _draw_panels(
         if not unit:
             percent(panel)
         ticks(panel, series.rounds, PANEL_WIDTH)
+        if len(panel.get_xticks()) == 2:
+            # Long names of rounds stay below their own panel.
+            for label, side in zip(panel.get_xticklabels(), ("left", "right"), strict=False):
+                label.set_horizontalalignment(side)
         panel.margins(x=0.02)
     for at in range(len(columns), len(axes)):
         axes[at].set_visible(False)
