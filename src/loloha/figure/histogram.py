@@ -72,9 +72,9 @@ def _name_peaks(axes: Any, series: Series, row: int, tops: Any, width: int) -> N
     highest = tops if series.truth is None else np.fmax(tops, series.truth[row])
     for column in np.argsort(-np.nan_to_num(highest, nan=-np.inf), kind="stable")[:PEAKS]:
         text = one_line(series.labels[column])
-        reach = len(text) / 2 * len(tops) / width + 1
-        if all(abs(column - place) > reach + other for place, other in named):
-            named.append((column, reach))
+        half = len(text) / 2 * len(tops) / width + 1
+        if all(abs(column - place) > half + other for place, other in named):
+            named.append((column, half))
             axes.annotate(
                 text,
                 (column, highest[column]),
