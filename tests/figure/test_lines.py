@@ -107,6 +107,7 @@ def test_errors_stand_in_the_row_of_their_protocol() -> None:
 def test_without_axes_a_new_figure_is_made() -> None:
     from matplotlib import pyplot
 
+    pyplot.close("all")  # what other tests left open
     made = [
         new_axes(),
         plot_lines(series(2), 1),

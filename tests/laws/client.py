@@ -90,7 +90,7 @@ def reset_forgets_all_but_what_was_spent(protocol: Any) -> None:
     client = protocol.client(rng=SimulationRng(3))
     client.report(0, round=4)
     pseudonym, spent = client.reporter(4), client.loss
-    said = client.reset()
+    said = client.reset(wait=False)
     assert f"The {spent:g} spent so far stays spent" in said
     assert (client.loss, client.cap) == (spent, spent + protocol.cap)
     assert client.reporter(4) != pseudonym
@@ -107,7 +107,7 @@ def reset_draws_a_new_key_and_memo(protocol: Any) -> None:
     def run(rng: Rng) -> Any:
         client = protocol.client(rng=rng)
         before = client.report(0, round=0)
-        client.reset()
+        client.reset(wait=False)
         after = client.report(0, round=0)
         return ((before.key, before.y), (after.key, after.y))
 
