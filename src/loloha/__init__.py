@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from loloha.server.series import series
     from loloha.server.tally import Tally
 
-__version__ = "0.2.1"
+__version__ = "0.3.0"
 
 _HOMES = {
     "Client": "client",
