@@ -58,3 +58,14 @@ def test_internal_functions_have_one_line() -> None:
                 long += [f"{module}:{name}"] * (lines > 1)
     assert len(documented) > 100
     assert long == []
+
+
+def test_titles_of_sections_stand_alone() -> None:
+    wrong = [
+        path.name
+        for path in sorted((ROOT / "src").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and re.search(r"\S -{4,}|-{4,} +\S", ast.get_docstring(node) or "")
+    ]
+    assert wrong == []

@@ -129,7 +129,9 @@ def audit(
 ) -> Audit:
     """Ask a client for reports of chosen histories, and bound from below what they reveal.
 
-    Notes ----- Histories: one value for 8 rounds, against another (first report, first two, the
+    Notes
+    -----
+    Histories: one value for 8 rounds, against another (first report, first two, the
     memo as inferred from all); where there is a second round, both values for 8 rounds each and
     then one of the two (any one round). Clopper-Pearson bounds, shared out over all events,
     directions and looks. Besides, two rules without exception: a round asked again gives the same

@@ -66,7 +66,9 @@ def fetch(
     ParameterError
         If an argument is unusable.
 
-    Notes ----- The hashes of Adult are known. The Census Bureau publishes none: the hash of the
+    Notes
+    -----
+    The hashes of Adult are known. The Census Bureau publishes none: the hash of the
     first download is recorded beside the file, ``csv_pmt.zip.sha256``, and every later use is
     verified by it; delete both files to start anew.
     """

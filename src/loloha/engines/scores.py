@@ -30,7 +30,9 @@ class Scores:
     reports : int
         T, at least 1.
 
-    Notes ----- The memoised answer supports the value with probability p1 (the user's own value) or
+    Notes
+    -----
+    The memoised answer supports the value with probability p1 (the user's own value) or
     q (another), and then each report with p2, else q2. The score is the probability that the user
     holds the value, given s and 1/k beforehand, in whole multiples of 2^-20 of the largest: of all
     functions of s it has the least variance for users drawn at equal frequencies (it is the

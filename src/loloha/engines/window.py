@@ -120,7 +120,9 @@ def decode(protocol: Protocol, keys: Any, ys: Any, *, method: str = "auto") -> W
     WireError
         If an array has another shape or type, or a report is out of range.
 
-    Notes ----- A user who sent T reports, s of which support v, adds a score of s, less its mean
+    Notes
+    -----
+    A user who sent T reports, s of which support v, adds a score of s, less its mean
     for other values, see `Scores`, with the weight of T reports: as in the plain mean, which has
     the score s. So both are unbiased for the same frequencies where users keep their value in the
     window, whoever reports how often. Where values change the mean is still unbiased and decoding
