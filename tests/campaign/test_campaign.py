@@ -271,7 +271,7 @@ def test_weak_privacy_has_to_be_accepted() -> None:
         loloha.GRR(k=4, eps=1.0),
     ):
         weak = campaign(protocol=protocol)
-        with pytest.raises(CampaignError, match="accept weak privacy"):
+        with pytest.raises(CampaignError, match="accept it explicitly"):
             require_strong_privacy(weak)
         require_strong_privacy(weak, accept_weak_privacy=True)
 
