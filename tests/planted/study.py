@@ -236,9 +236,16 @@ PAPER = [
     Mutant(
         "ids that come again are labels",
         "datasets/identifier.py",
-        "column.distinct >= FEWEST_REPORTS and _log_chance_of_fresh(column) < _CHANCE",
-        "column.distinct >= FEWEST_REPORTS and _log_chance_of_fresh(column) > 0",
+        "column.distinct >= FEWEST_REPORTS and column.apart >= _HALF and is_odd",
+        "column.distinct >= FEWEST_REPORTS and column.apart > 1 and is_odd",
         "population/test_identifier.py -k 'come_again_are_refused'",
+    ),
+    Mutant(
+        "a release of new versions is a column of ids",
+        "datasets/identifier.py",
+        "len(others) > 1 and len({*others}) == 1 and own not in others",
+        "len(others) > 1 and len({*others}) == 1",
+        "population/test_identifier.py -k 'release'",
     ),
     Mutant(
         "chance is no evidence of ids",

@@ -69,6 +69,21 @@ def test_ids_that_come_again_are_refused_unless_a_domain_lists_them(ids: list[An
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("stays", [0, 3, 6, 11])
+def test_a_release_of_new_versions_is_a_round(stays: int) -> None:
+    """Each day's users run one of 12 builds, of which so many were there the day before."""
+    builds = {
+        f"day {t}": [f"build {t * (12 - stays) + i}" for i in RNG.integers(12, size=N)]
+        for t in range(8)
+    }
+    assert taken(builds).tau == 8
+    last = {**dict.fromkeys(("w1", "w2", "w3"), builds["day 0"]), "w4": builds["day 7"]}
+    assert taken(last).tau == 4
+    assert taken({"w4": builds["day 7"], **last}).tau == 4
+    assert taken({"jan": builds["day 0"], "feb": builds["day 0"], "mar": builds["day 7"]}).tau == 3
+
+
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ["customer_id", "customerId", "Customer ID", "e-mail", "uuid"])
 def test_of_few_users_the_name_tells(name: str) -> None:
     table = {"r0": ["a", "b", "a"], "r1": ["a", "a", "b"]}

@@ -36,8 +36,6 @@ class _Column(NamedTuple):
     distinct: int
     apart: float
     """Share of its labels that no other column holds."""
-    fresh: float
-    """Estimated share of values that the other columns have not shown (Good-Turing)."""
 
     @property
     def ratio(self) -> float:
@@ -48,7 +46,7 @@ class _Column(NamedTuple):
 def refuse_identifiers(
     cells: Cells, roles: Roles, outside: Any = None, agreed: Agreed | None = None
 ) -> list[str]:
-    """Refuse columns that hold ids; those whose labels no other column holds, as of times."""
+    """Refuse columns that hold ids; return others whose labels are in no other, as times are."""
     columns, labels = _looks(cells, roles.values)
     suspects = [column for column in columns if _stands_out(column, columns, labels)]
     # Numbers of a range can all differ, in every round.
@@ -102,36 +100,42 @@ def _looks(cells: Cells, names: Sequence[str]) -> tuple[list[_Column], int]:
     reports = [column[column != MISSING] for column in cells.looked_up(table).T]
     distinct = [np.unique(column) for column in reports]
     columns_of = np.bincount(np.concatenate(distinct), minlength=1)
-    cells_of = np.bincount(np.concatenate(reports), minlength=1)
-    columns = []
-    for name, column, own in zip(names, reports, distinct, strict=True):
-        others = cells_of - np.bincount(column, minlength=len(cells_of))
-        fresh = (np.count_nonzero(others == 1) + 1) / (others.sum() + 1)
-        apart = float((columns_of[own] == 1).mean()) if len(own) else 0
-        columns.append(_Column(name, len(column), len(own), apart, fresh))
-    return columns, len(numbers)
+    return [
+        _Column(
+            name, len(column), len(own), float((columns_of[own] == 1).mean()) if len(own) else 0
+        )
+        for name, column, own in zip(names, reports, distinct, strict=True)
+    ], len(numbers)
 
 
 def _stands_out(column: _Column, columns: Sequence[_Column], labels: int) -> bool:
     """Whether a column's cells are ids beside others that come again."""
     # Cells that all differ can be values, where there are many of them; other rounds then do so
-    # too. So can labels of one column alone, of rounds that hardly ever show a label twice.
+    # too. A round may bring new labels, of a release, but is named as other rounds are.
     differ = 1 < column.distinct == column.reports
     is_named = _NAME.search(column.name.strip()) is not None
     is_unlikely = differ and _log_chance_of_none(column.reports, labels) < _CHANCE
     repeats = any(other.distinct < other.reports for other in columns)
     if differ and (is_named or is_unlikely) and repeats:
         return True
-    if column.distinct >= FEWEST_REPORTS and _log_chance_of_fresh(column) < _CHANCE:
+    is_odd = _is_named_otherwise(column, columns)
+    if column.distinct >= FEWEST_REPORTS and column.apart >= _HALF and is_odd:
         return True
     if column.reports < FEWEST_REPORTS:
-        tells = is_named or (repeats and column.reports >= FEWEST_DIFFERENT)
+        tells = is_named or (is_odd and repeats and column.reports >= FEWEST_DIFFERENT)
         return len(columns) > 1 and differ and column.apart == 1 and tells
     if not any(other.ratio <= column.ratio / 2 for other in columns):
         return False
     least = _HALF if column.reports >= MANY_REPORTS else _NEARLY
     is_apart = column.apart >= _NEARLY and column.ratio >= least
     return is_apart or _log_chance(column, labels) < _CHANCE
+
+
+def _is_named_otherwise(column: _Column, columns: Sequence[_Column]) -> bool:
+    """Whether the names of all others, two at least, differ by digits alone, and not its own."""
+    others = [re.sub(r"\d+", "0", other.name) for other in columns if other is not column]
+    own = re.sub(r"\d+", "0", column.name)
+    return len(others) > 1 and len({*others}) == 1 and own not in others
 
 
 def _log_chance(column: _Column, k: int) -> float:
@@ -146,14 +150,6 @@ def _log_chance(column: _Column, k: int) -> float:
     mean = n * (n - 1) / (2 * k)
     terms = [i * math.log(mean) - mean - math.lgamma(i + 1) for i in range(repeats + 1)]
     return max(terms) + math.log(sum(math.exp(term - max(terms)) for term in terms))
-
-
-def _log_chance_of_fresh(column: _Column) -> float:
-    """Log-probability, at most, of so many labels that no other round of the same values shows."""
-    # At most 2^distinct choices of the labels that are fresh.
-    if column.apart < _HALF:
-        return 0.0
-    return column.distinct * (math.log(2) + column.apart * math.log(column.fresh))
 
 
 def _log_chance_of_none(n: int, k: int) -> float:
