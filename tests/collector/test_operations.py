@@ -101,7 +101,7 @@ def test_a_full_queue_asks_to_come_back(serve: Any, monkeypatch: pytest.MonkeyPa
     client, one = serve(), campaign()
     path = created(client, one)
 
-    async def full(*_: object) -> None:
+    def full(*_: object) -> None:
         raise StoreError("queue must have room for the upload, too many wait; send it later")
 
     monkeypatch.setattr(Committer, "commit", full)
@@ -249,7 +249,7 @@ def test_pages_of_allowed_origins_may_read_every_error(
     path = f"{created(client, campaign())}/reports" if status != 404 else "/v1/nothing"
     if status in (500, 503):
 
-        async def fails(*_: object) -> None:
+        def fails(*_: object) -> None:
             raise ZeroDivisionError if status == 500 else StoreError("store must work")
 
         monkeypatch.setattr(Committer, "commit", fails)
