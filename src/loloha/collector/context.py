@@ -191,9 +191,7 @@ class Context:
         """Have metrics of the campaigns that there are now."""
         self.running.look_over(self.clock())
 
-    async def require_open(
-        self, stored: StoredCampaign, whose: dict[str, str], size: int = 1
-    ) -> None:
+    async def require_open(self, stored: StoredCampaign, whose: dict[str, str], size: int) -> None:
         """Refuse reports of a paused or ended campaign: devices drop them and stop."""
         # The store refuses them in any case. Only a collector that writes to the store knows the
         # state: another may have resumed the campaign, and after a takeover devices are asked to

@@ -8,7 +8,7 @@ from loloha import checks
 from loloha.errors import ParameterError
 from loloha.protocols.parameter_check import LARGEST_K
 
-__all__ = ["eps_2", "subset", "variance"]
+__all__ = ["eps_2", "variance"]
 
 _NEIGHBOURS = 2
 
@@ -18,19 +18,14 @@ def variance(k: int, eps_1: float) -> float:
     # A report is a set of d values that holds the own value with probability
     # p = d b / (d b + k - d), b = e^eps_1; q = (d - p) / (k - 1) is the chance of holding another
     # one. Source: MATH section 14, with the exact integer d.
-    return _noise(checked_k(k), checks.eps("eps_1", eps_1))[0]
-
-
-def subset(k: int, eps_1: float) -> int:
-    """The size d of the subsets that attain `variance`."""
-    return _noise(checked_k(k), checks.eps("eps_1", eps_1))[1]
+    return _noise(checked_k(k), checks.eps("eps_1", eps_1))
 
 
 def checked_k(k: int) -> int:
     return checks.integer("k", k, 2, LARGEST_K, "count the labels of the domain")
 
 
-def _noise(k: int, eps: float) -> tuple[float, int]:
+def _noise(k: int, eps: float) -> float:
     w = math.exp(-eps)
     # Least near d = k / (e^eps + 1), where n V* is that of all real d.
     near = round(k * w / (1 + w))
@@ -43,7 +38,7 @@ def _noise(k: int, eps: float) -> tuple[float, int]:
         contrast = d * (k - d) * -math.expm1(-eps) / total
         return q * (1 - q) / contrast**2
 
-    return min((noise(d), d) for d in sizes)
+    return min(map(noise, sizes))
 
 
 def eps_2(eps_inf: float, eps_1: float) -> float:

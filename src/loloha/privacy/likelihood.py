@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 AT_ONCE = 1 << 15
 
 
-def scores_of_counts(before: Array, after: Array, log_ratio: float, rest: int = 0) -> Floats:
+def scores_of_counts(before: Array, after: Array, log_ratio: float) -> Floats:
     """Scores that rise with the likelihood of a change, from how often each symbol was sent."""
-    joint = _log_sum(log_ratio * (before + after), rest)
-    scores: Floats = _log_sum(log_ratio * before, rest) + _log_sum(log_ratio * after, rest) - joint
+    joint = _log_sum(log_ratio * (before + after))
+    scores: Floats = _log_sum(log_ratio * before) + _log_sum(log_ratio * after) - joint
     return scores
 
 
@@ -128,7 +128,7 @@ def binomial(n: int, p: float, q: float) -> Floats:
     return pmf
 
 
-def _log_sum(logs: Array, rest: int) -> Any:
-    """ln(sum of e^logs + rest) along the last axis."""
+def _log_sum(logs: Array) -> Any:
+    """ln(sum of e^logs) along the last axis."""
     most = logs.max(axis=-1, keepdims=True)
-    return most[..., 0] + np.log(np.exp(logs - most).sum(axis=-1) + rest * np.exp(-most[..., 0]))
+    return most[..., 0] + np.log(np.exp(logs - most).sum(axis=-1))

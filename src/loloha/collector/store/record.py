@@ -45,8 +45,10 @@ class _Fresh:
 class Recorder:
     """Writes submissions into an open transaction; its memory changes only after the commit."""
 
-    def __init__(self, dialect: str, *, most_rows: int = 1 << 25, keeps: Any = None) -> None:
-        self.most_rows = most_rows
+    most_rows = 1 << 25
+    """Rows of guards that stay in memory."""
+
+    def __init__(self, dialect: str, keeps: Any = None) -> None:
         self.keeps = keeps
         self._guards: OrderedDict[tuple[int, int], Opened] = OrderedDict()
         self._fresh: list[_Fresh] = []

@@ -85,11 +85,11 @@ def _must_belong(path: Path) -> None:
     raise StoreError(error)
 
 
-def _must_be_whole(path: Path, seconds: float = 2.0) -> None:
-    """Refuse a damaged store: looks at its newest state for so long at most, and writes nothing."""
+def _must_be_whole(path: Path) -> None:
+    """Refuse a damaged store: looks at its newest state for 2 s at most, and writes nothing."""
     if not path.exists() or not path.stat().st_size:
         return
-    end = monotonic() + seconds
+    end = monotonic() + 2.0
     with suppress(sqlite3.OperationalError):
         address = f"file:{quote(str(path.resolve()))}?mode=ro"
         with closing(sqlite3.connect(address, uri=True)) as connection:

@@ -51,7 +51,7 @@ class Store(Tenure):
         accept_losses: bool = False,
     ) -> None:
         database = Database(url, is_ready=is_ready)
-        self._record = Recorder(database.dialect, keeps=keeps)
+        self._record = Recorder(database.dialect, keeps)
         super().__init__(database, self._record.read_lives)
         # Guards the recorder's memory, used by uploads and by closing rounds.
         self._recording = threading.Lock()
