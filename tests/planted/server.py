@@ -494,9 +494,23 @@ SERVER = [
     Mutant(
         "no two values of a group share a cell",
         "server/total.py",
-        "all_cells = size + size * (size - 1) * c0",
-        "all_cells = size",
+        "all_squares = size + size * (size - 1) * c0",
+        "all_squares = size",
         "server/test_total.py -k exact_distribution",
+    ),
+    Mutant(
+        "the count of a group of hashed values is as skewed as that of one",
+        "server/total.py",
+        "(max(skews), -min(skews))",
+        "round.channel.skew",
+        "server/test_total.py -k neighbours",
+    ),
+    Mutant(
+        "the count of a group of symbols is as skewed as that of one",
+        "server/total.py",
+        "both.skew",
+        "round.channel.skew",
+        "server/test_total.py -k neighbours",
     ),
     Mutant(
         "ranks come of intervals that hold for one value each",

@@ -164,6 +164,49 @@ def test_a_panel_is_drawn_from_all_users(protocol: Any) -> None:
         assert found == pytest.approx(square / weight, rel=1e-9)
 
 
+def support_of_a_line(g: int, chance: float, other: float) -> Any:
+    """Distribution of how many of 0..g-1 a report supports, of a user who holds g^2 - 1."""
+    digits = np.arange(g * g)[:, None] // [1, g] % g
+    law = np.zeros(g + 1)
+    for seed in range(1, g * g):
+        cells = digits @ [seed % g, seed // g] % g
+        inside = np.bincount(cells[:g], minlength=g)
+        chances = np.where(np.arange(g) == cells[-1], chance, other)
+        law += np.bincount(inside, chances, minlength=g + 1) / (g * g - 1)
+    return law
+
+
+def test_intervals_of_groups_of_neighbours_and_of_nearly_all_values_cover() -> None:
+    """Exactly, where nobody or everybody is in the group; coverage was .910, .982 and .980.
+
+    A key that has all of them in one cell moves the count by as many, and a report outside of
+    nearly all values is as rare as one of a single value is.
+    """
+    linear = loloha.OLOLOHA(k=529, g=23, hash="linear", eps_inf=6.0, eps_1=float(np.log(22)))
+    fewer = loloha.OLOLOHA(k=121, g=11, hash="linear", eps_inf=4.0, eps_1=float(np.log(10)))
+    symbols = loloha.LGRR(k=1000, eps_inf=8.0, eps_1=6.0)
+    _, other = (float(one) for one in (symbols.realised.p_star, symbols.realised.q_star))
+    for protocol, n, f, law, level in (
+        (linear, 100, 0.0, support_of_a_line(23, 0.5, 1 / 44), 0.95),
+        (fewer, 50, 0.0, support_of_a_line(11, 0.5, 0.05), 0.99),
+        (symbols, 300, 1.0, np.array([other, 1 - other]), 0.99),
+    ):
+        size = protocol.g if protocol is not symbols else protocol.k - 1
+        held = 0 if f else protocol.k - 1
+        estimate = loloha.Estimate.from_support(
+            protocol, n, np.zeros(protocol.k, dtype=int), np.full(protocol.k, n)
+        )
+        test = with_shares(estimate, np.eye(protocol.k)[held]).sum(range(size)).inversion
+        counts = np.arange(len(law) * n)
+        power = np.fft.rfft(law, 2 * len(counts)) ** n
+        chances = np.fft.irfft(power, 2 * len(counts))[: len(counts)]
+        expected = law @ np.arange(len(law))
+        unit = 1 / (n * float(protocol.realised.contrast))
+        found = replace(test, frequencies=f + (counts - n * expected) * unit)
+        low, high = found.interval(level)
+        assert chances[(low <= f) & (f <= high)].sum() >= level - 0.002, (protocol, n)
+
+
 def test_labels_name_a_group() -> None:
     protocol = loloha.RAPPOR(k=3, **BUDGETS)
     estimate = estimate_of(protocol, (5, 3, 4), 8)

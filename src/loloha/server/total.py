@@ -27,6 +27,8 @@ MOST_HASHES = 1 << 22
 """Hashes of values by which the variance of one sum is found: exact where there are no more."""
 MOST_OTHERS = 1 << 12
 _SEED = 19
+ROUNDING = 1e-12
+"""Of a mean square, that is a variance of 0."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -118,15 +120,30 @@ class EstimatedRound(NamedTuple):
         return inside / whole if whole > 0 else np.full(len(inside), 1 / max(1, len(inside)))
 
 
-Spread = Callable[[EstimatedRound, Bools], Callable[[float], float]]
-"""Of a round and a group, bool[bins]: the variance of its sum at any true frequency of it."""
+class Spread(NamedTuple):
+    """How the sum of a group varies.
+
+    Attributes
+    ----------
+    variance : callable
+        At any true frequency of the group.
+    skew : tuple of float
+        As of `Inversion`, of the group's count.
+    """
+
+    variance: Callable[[float], float]
+    skew: tuple[float, float]
+
+
+SpreadOf = Callable[[EstimatedRound, Bools], Spread]
+"""Of a round and a group, bool[bins]."""
 
 
 def total(
     estimate: Any, values: Sequence[Any], labels: Sequence[Any] | None = None
 ) -> EstimatedSum:
     """The frequency of a group of bins or, with ``labels``, one for each bin, of some of these."""
-    spread_of: Spread = JOINT.required(estimate.protocol.encoding)
+    spread_of: SpreadOf = JOINT.required(estimate.protocol.encoding)
     bins = range(len(estimate.frequencies))
     named = bins if labels is None else labels
     if len(named) != len(bins):
@@ -143,13 +160,17 @@ def total(
         raise ParameterError(
             f"values must have eligible users, got {unknown} without eligible users; leave them out"
         )
-    variance = spread_of(EstimatedRound.of(estimate), group)
+    variance, skew = spread_of(EstimatedRound.of(estimate), group)
     frequency = float(estimate.frequencies[group].sum())
     channel = Channel.realised(estimate.protocol)
-    unit = 1 / (float(estimate.eligible[group].min()) * channel.contrast)
+    # A report that supports many values of the group at once moves the count by as many: counts of
+    # jumps of one size are as skewed as that size.
+    jump = max(1.0, *skew)
+    unit = jump / (float(estimate.eligible[group].min()) * channel.contrast)
     # Of all values together the frequency is 1, whatever the estimate.
     scatter = Scatter.through(lambda f: np.array([max(variance(1.0 if group.all() else f), 0.0)]))
-    test = Inversion(np.array([frequency]), scatter, unit, channel.skew)
+    above, below = skew
+    test = Inversion(np.array([frequency]), scatter, unit, (above / jump, below / jump))
     spread_here = max(float(scatter.at(min(max(frequency, 0.0), 1.0))[0]), 0.0)
     return EstimatedSum(frequency, spread_here**0.5, test)
 
@@ -179,28 +200,31 @@ def ranks(estimate: Any, count: int = 10, level: float = 0.95) -> EstimatedRanks
 
 
 @for_encoding(JOINT.name, Symbols)
-def _of_symbols(round: EstimatedRound, group: Bools) -> Callable[[float], float]:
+def _of_symbols(round: EstimatedRound, group: Bools) -> Spread:
     """A report is in the group or not: one more channel."""
     p, q, contrast = round.channel
     size = int(group.sum())
     # Of all values every report is one.
     inside, outside = min(1.0, p + (size - 1) * q), min(1.0, size * q)
     both = Channel(inside, outside, contrast)
-    return lambda f: float(spread(both, round.users, round.n, f))
+    return Spread(lambda f: float(spread(both, round.users, round.n, f)), both.skew)
 
 
 @for_encoding(JOINT.name, OneHot)
-def _of_bits(round: EstimatedRound, group: Bools) -> Callable[[float], float]:
+def _of_bits(round: EstimatedRound, group: Bools) -> Spread:
     """Given a user's value, bits are independent."""
     p, q, contrast = round.channel
     size, scale = int(group.sum()), round.n * contrast**2
-    return lambda f: (
-        (f * (p * (1 - p)) + (size - f) * (q * (1 - q))) / scale + round.drawn * f * (1 - f)
-    )
+
+    def variance(f: float) -> float:
+        bits = f * (p * (1 - p)) + (size - f) * (q * (1 - q))
+        return bits / scale + round.drawn * f * (1 - f)
+
+    return Spread(variance, round.channel.skew)
 
 
 @for_encoding(JOINT.name, SampledBuckets)
-def _of_buckets(round: EstimatedRound, group: Bools) -> Callable[[float], float]:
+def _of_buckets(round: EstimatedRound, group: Bools) -> Spread:
     """Bits are independent given values and samples; samples of two buckets overlap."""
     within, eligible = round.within(group), round.eligible[group]
     exchanged = _exchanged(round)
@@ -210,7 +234,7 @@ def _of_buckets(round: EstimatedRound, group: Bools) -> Callable[[float], float]
         own = spread(round.channel, round.users, eligible, shares).sum()
         return float(own + exchanged * (shares.sum() ** 2 - (shares**2).sum()))
 
-    return variance
+    return Spread(variance, round.channel.skew)
 
 
 def _exchanged(round: EstimatedRound) -> float:
@@ -222,22 +246,35 @@ def _exchanged(round: EstimatedRound) -> float:
 
 
 @for_encoding(JOINT.name, Hashed)
-def _of_hashes(round: EstimatedRound, group: Bools) -> Callable[[float], float]:
+def _of_hashes(round: EstimatedRound, group: Bools) -> Spread:
     """Of a report, how many values of the group it supports: those in its cell of the key."""
     # With N_c values of the group in cell c, E N^2 is that of the user's own cell and of the
     # others; the latter needs collisions of pairs alone, the former of triples, which are counted.
+    # So are those of four for E N^3, where the cubes of all cells are the squares that members see.
     p, q = _symbol_channel(round)
     size, c0 = int(group.sum()), float(round.protocol.encoding.collision)
-    all_cells = size + size * (size - 1) * c0
     q_star = c0 * p + (1 - c0) * q
-    own_inside, own_outside = _own_cells(round, group)
-    means = p + (size - 1) * q_star, size * q_star
-    inside, outside = (
-        (p - q) * own + q * all_cells - mean**2
-        for own, mean in zip((own_inside, own_outside), means, strict=True)
-    )
+    own = _own_cells(round, group)
+    all_squares = size + size * (size - 1) * c0
+    all_cubes = size * own.squares
+    variances, skews = [], [0.0]
+    for mean, square, cube in zip(
+        (p + (size - 1) * q_star, size * q_star),
+        own.weighted_squares,
+        own.weighted_cubes,
+        strict=True,
+    ):
+        second = (p - q) * square + q * all_squares
+        variances.append(second - mean**2)
+        third = (p - q) * cube + q * all_cubes - 3 * mean * second + 2 * mean**3
+        if variances[-1] > ROUNDING * second:
+            skews.append(third / variances[-1])
+    inside, outside = variances
     scale = round.n * (p - q_star) ** 2
-    return lambda f: (f * inside + (1 - f) * outside) / scale + round.drawn * f * (1 - f)
+    return Spread(
+        lambda f: (f * inside + (1 - f) * outside) / scale + round.drawn * f * (1 - f),
+        (max(skews), -min(skews)),
+    )
 
 
 def _symbol_channel(round: EstimatedRound) -> tuple[float, float]:
@@ -247,8 +284,23 @@ def _symbol_channel(round: EstimatedRound) -> tuple[float, float]:
     return float(p), float(q)
 
 
-def _own_cells(round: EstimatedRound, group: Bools) -> tuple[float, float]:
-    """Mean squared number of the group's values in a user's cell: of members, and of others."""
+class OwnCells(NamedTuple):
+    """How many values of a group are in the cell of a user, over keys: means of powers.
+
+    Attributes
+    ----------
+    weighted_squares, weighted_cubes : list of float
+        Of users who hold a value of the group, by its share, and of others.
+    squares : float
+        Of values of the group, each alike.
+    """
+
+    weighted_squares: list[float]
+    weighted_cubes: list[float]
+    squares: float
+
+
+def _own_cells(round: EstimatedRound, group: Bools) -> OwnCells:
     encoding: Any = round.protocol.encoding
     family, rng = encoding.family, np.random.default_rng(_SEED)
     members, others = np.flatnonzero(group), np.flatnonzero(~group)
@@ -262,16 +314,19 @@ def _own_cells(round: EstimatedRound, group: Bools) -> tuple[float, float]:
         keys = np.arange(family.least_key, family.least_key + family.members)
     else:
         keys = family.draw_many(most, rng)
-    sums = np.zeros(2)
+    # Of each value, and of members and others.
+    squares, cubes = np.zeros((2, len(values)))
     step = max(1, (MOST_HASHES >> 3) // len(values))
     for start in range(0, len(keys), step):
         some = keys[start : start + step, None]
         cells = family.hash_many(some, values[None]) + family.g * np.arange(len(some))[:, None]
-        inside = np.bincount(cells[:, : len(members)].ravel(), minlength=family.g * len(some))
-        squares = inside.astype(np.float64)[cells] ** 2
-        sums += [
-            (squares[:, : len(members)] @ weights[0]).sum(),
-            (squares[:, len(members) :] @ weights[1]).sum(),
-        ]
-    own, other = (sums / len(keys)).tolist()
-    return own, other
+        counted = np.bincount(cells[:, : len(members)].ravel(), minlength=family.g * len(some))
+        counts = counted.astype(np.float64)[cells]
+        squares += (counts**2).sum(axis=0) / len(keys)
+        cubes += (counts**3).sum(axis=0) / len(keys)
+    inside, outside = weights
+    both = [
+        [float(powers[: len(members)] @ inside), float(powers[len(members) :] @ outside)]
+        for powers in (squares, cubes)
+    ]
+    return OwnCells(both[0], both[1], float(squares[: len(members)].mean()))
