@@ -3,14 +3,18 @@
 import json
 import math
 import re
+from dataclasses import fields
 from typing import Any
 
+import numpy as np
 import pytest
 
 import loloha
 from loloha.planning.prospect import prospect
+from loloha.population.samplers.history import History
 from loloha.privacy import rounded
 from loloha.protocols import REGISTRY
+from loloha.protocols.realised import NEAR, as_asked
 
 # Binary fractions can say none of the first.
 BUDGETS = [
@@ -49,9 +53,25 @@ def test_losses_that_were_asked_for_are_as_they_were_asked_for(
 def test_an_explanation_prints_what_was_asked_for(name: str) -> None:
     protocol = next(one for one in protocols(20, 0.3, 0.1) if one.name == name)
     plain = loloha.privacy.explain(protocol, reports=[1, 3]).to_dict()
-    # What a device draws with is what it is: never above what was asked for.
-    del plain["parameters"]
-    assert not LONG.search(json.dumps([plain["growth"], plain["windows"], plain["cap"]]))
+    losses = [plain["parameters"][name] for name in ("eps_first", "eps_memo")]
+    assert not LONG.search(json.dumps([plain["growth"], plain["windows"], plain["cap"], losses]))
+
+
+@pytest.mark.parametrize("name", sorted(REGISTRY))
+def test_one_of_a_kind_is_no_plural(name: str) -> None:
+    few = {"k": 2, "eps": 1.0, "eps_inf": 1.0, "eps_1": 0.5, "b": 2, "d": 1}
+    cls = REGISTRY[name]
+    asked = {key: few[key] for key in few.keys() & {field.name for field in fields(cls)}}
+    protocol = cls(**asked)
+    rounds = loloha.simulate(protocol, np.zeros((1, 1), dtype=int), rng=1)
+    texts = [
+        str(loloha.privacy.explain(protocol)), repr(rounds), repr(rounds.tallies[0].estimate()),
+        repr(History(np.zeros((1, 1), dtype=int), 2)), repr(loloha.plan(2, 1, 2.0, 1.0)),
+    ]  # fmt: skip
+    for text in texts:
+        assert not re.search(
+            r"\b1 (sampled )?(buckets|users|rounds|reports|values|cells|symbols)\b", text
+        )
 
 
 @pytest.mark.parametrize(("eps_inf", "eps_1"), BUDGETS)
@@ -129,9 +149,9 @@ def test_two_shares_have_the_digits_that_tell_them_apart() -> None:
 
 
 def test_what_was_asked_for_is_told_where_rounding_alone_makes_a_difference() -> None:
-    assert rounded.as_asked(0.3 * (1 - rounded.NEAR / 2), 0.3) == 0.3
-    other = 0.3 * (1 - rounded.NEAR * 2)
-    assert rounded.as_asked(other, 0.3) == other
+    assert as_asked(0.3 * (1 - NEAR / 2), 0.3) == 0.3
+    other = 0.3 * (1 - NEAR * 2)
+    assert as_asked(other, 0.3) == other
     assert (rounded.product(3, 0.1), rounded.product(3, 0.3)) == (0.3, 0.9)
     assert rounded.product(1, 0.123456789012345) == 0.123456789012345
     assert rounded.digits(0.123456) == 0.1235

@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from loloha.checks import counted
 from loloha.cli import console, frontier_table
 from loloha.errors import ParameterError
 
@@ -292,7 +293,8 @@ def _show_rows(plan: Plan, wide: bool, way: str = "", of_a_user: int | None = No
             for row in plan.rows
             if row.protocol is not None
         ],
-        title=f"{way}{plan.n} reports a round over {plan.k} values{budgets}; * recommended",
+        title=f"{way}{counted(plan.n, 'report')} a round over {plan.k} values{budgets}; "
+        "* recommended",
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from loloha.checks import counted
 from loloha.cli import console, input_table
 from loloha.cli.parameter import find_protocol
 from loloha.cli.results_folder import FILES, new_folder
@@ -81,7 +82,7 @@ def run_and_save(
 
     if seed is None:
         console.say("randomness: the operating system's (--seed makes a run repeatable)")
-    task = f"simulating {dataset.n} devices over {dataset.tau} rounds"
+    task = f"simulating {counted(dataset.n, 'device')} over {counted(dataset.tau, 'round')}"
     with console.working(task) as progress:
         result = loloha.simulate(
             protocol,

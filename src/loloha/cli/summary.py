@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from loloha.checks import counted
 from loloha.cli import console
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def show_summary(trial: Trial) -> None:
             ("coverage", trial.coverage, f"share of {level} intervals that hold the truth"),
             *((f"{NAMES[name]}, window", number, means) for name, number in trial.windows.items()),
             *_spent(trial),
-            ("reports", float(trial.result.n.mean()), f"a round, of {data.n} users"),
+            ("reports", float(trial.result.n.mean()), f"a round, of {counted(data.n, 'user')}"),
         ],
     )
     if trial.numbers is not None:

@@ -15,9 +15,10 @@ from loloha.encodings.part import COST
 from loloha.hashing import LinearHash
 from loloha.planning import limits
 from loloha.privacy.change import change_auc
-from loloha.privacy.rounded import as_asked, digits
+from loloha.privacy.rounded import digits
 from loloha.privacy.transcript import eps_2 as round_loss
 from loloha.protocols import Protocol
+from loloha.protocols.realised import as_asked
 from loloha.server.bound import simultaneous_error
 from loloha.server.frame import normal_quantile
 from loloha.server.unbiased import inversion

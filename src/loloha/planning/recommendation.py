@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from loloha import _moved
+from loloha import _moved, checks
 from loloha.hashing import LinearHash, PrimeHash, least_prime
 from loloha.planning import creation, limits
 from loloha.planning.numeric import MeanPlan, plan_mean
@@ -256,7 +256,7 @@ class Plan(Framed, Shown):
     def _shown(self) -> Printed:
         shown = [row for row in self.rows if row.protocol is not None]
         return (
-            f"{self.n} reports a round over {self.k} values, {self.budgets}",
+            f"{checks.counted(self.n, 'report')} a round over {self.k} values, {self.budgets}",
             ("protocol", "g", "error of one", "error of all", "visible from", "cap", "competes"),
             [
                 (row.title, row.g, frequency(row.error_one), frequency(row.error_all),

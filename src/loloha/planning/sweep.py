@@ -106,8 +106,9 @@ class Sweep(Framed, Shown):
     def _shown(self) -> Printed:
         names = ("protocol", "eps_inf", "eps_1", "eps_2", "error_one", "cap")
         least = sorted(self.records(), key=lambda row: row["error_one"])[:HTML_ROWS]
+        reports = checks.counted(self.n, "report")
         return (
-            f"{self.n} reports a round over {self.k} values, {len(self.rows)} plans",
+            f"{reports} a round over {self.k} values, {checks.counted(len(self.rows), 'plan')}",
             names,
             [[row[name] for name in names] for row in least],
             "Those of least error; all of them: to_frame(), plot().",

@@ -13,11 +13,11 @@ from loloha.hashing import AffineHash, LinearHash, PrimeHash
 from loloha.planning.holding import symbols_tried, third
 from loloha.planning.prospect import REPORTS_OF_A_CHANGE, Prospect, prospect
 from loloha.privacy.change import change_auc
-from loloha.privacy.rounded import NEAR
 from loloha.privacy.transcript import eps_2
 from loloha.protocols import OLOLOHA, Protocol
 from loloha.protocols.choice import hides_keys, noise, symbols_near
 from loloha.protocols.parameter_check import MEMOS
+from loloha.protocols.realised import NEAR
 
 CHOSEN = (LinearHash.name, PrimeHash.name, AffineHash.name)
 """Families to choose from; xxHash only reads other tools' reports."""

@@ -11,9 +11,10 @@ from loloha import checks
 from loloha.campaign.schedule import RAREST
 from loloha.errors import ParameterError
 from loloha.planning.holding import hold
-from loloha.privacy.rounded import as_asked, product
+from loloha.privacy.rounded import product
 from loloha.privacy.transcript import eps_2
 from loloha.protocols import OLH, OLOLOHA, Protocol
+from loloha.protocols.realised import as_asked
 from loloha.report import MOST_REPORTS
 from loloha.server.mean import mean_variance
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from loloha import _moved
+from loloha import _moved, checks
 from loloha.arrays import Floats, Ints
 from loloha.datasets import Dataset
 from loloha.datasets.layout import round_names
@@ -229,7 +229,7 @@ class Simulation(Numeric):
             shown.insert(1, series.truth[at])
             meaning = "95 % intervals"
         return to_html(
-            f"{self.protocol!r}: {len(self.loss)} users, {len(self.n)} rounds",
+            f"{self.protocol!r}: {self._size}",
             columns,
             [[column[value] for column in shown] for value in series.top(HTML_ROWS)],
             f"The most frequent of {self.protocol.bins} values in round {series.rounds[at]}, with "
@@ -237,5 +237,8 @@ class Simulation(Numeric):
         )
 
     def __repr__(self) -> str:
-        rounds, users = len(self.n), len(self.loss)
-        return f"Simulation({self.protocol!r}, {users} users, {rounds} rounds)"
+        return f"Simulation({self.protocol!r}, {self._size})"
+
+    @property
+    def _size(self) -> str:
+        return f"{checks.counted(len(self.loss), 'user')}, {checks.counted(len(self.n), 'round')}"

@@ -12,8 +12,9 @@ import numpy as np
 from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols, for_encoding
 from loloha.encodings.part import REPEATED
 from loloha.errors import ParameterError
-from loloha.privacy.rounded import NEAR, product
+from loloha.privacy.rounded import product
 from loloha.protocols import Protocol
+from loloha.protocols.realised import NEAR
 from loloha.report import MOST_REPORTS
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from loloha.checks import counted
 from loloha.encodings import (
     Encoding,
     Hashed,
@@ -318,7 +319,7 @@ def _by_key(encoding: Hashed) -> str:
 def _by_buckets(encoding: SampledBuckets) -> str:
     carried = "repeat the memoised bits unchanged"
     if encoding.d < encoding.b:
-        carried = f"carry the same {encoding.d} sampled buckets and {carried}"
+        carried = f"carry the same {counted(encoding.d, 'sampled bucket')} and {carried}"
     return f"by fingerprint. A user's reports {carried}, which can single a user out and link them."
 
 

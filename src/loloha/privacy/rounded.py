@@ -1,16 +1,8 @@
-"""Numbers as people read them: as they were asked for, two or three digits, percent, kB."""
+"""Numbers as people read them: two or three digits, percent, kB."""
 
 from __future__ import annotations
 
 import math
-
-NEAR = 1e-9
-"""Relative: what formulas and thresholds may lose of a budget by rounding."""
-
-
-def as_asked(number: float, asked: float) -> float:
-    """What was asked for, where what was computed differs from it by rounding alone."""
-    return asked if abs(number - asked) <= NEAR * min(asked, abs(number)) else number
 
 
 def product(times: float, budget: float) -> float:

@@ -18,11 +18,11 @@ from loloha.encodings.part import SHUFFLED
 from loloha.errors import ParameterError
 from loloha.privacy import blanket
 from loloha.privacy.blanket import Classes, Divergence
-from loloha.privacy.rounded import as_asked
 from loloha.privacy.shuffled_bits import Others, composed
 from loloha.privacy.transcript import eps_2
 from loloha.protocols import Protocol
 from loloha.protocols.base import speakable
+from loloha.protocols.realised import as_asked
 
 MOST_USERS = 10_000_000
 # Others look like a user with less than e^-40 then: so many of them hide nothing.

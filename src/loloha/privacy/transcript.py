@@ -19,9 +19,10 @@ from loloha.errors import DomainError, ParameterError
 from loloha.privacy.enumeration import exact_loss
 from loloha.privacy.labelling import Pairs, assign, labellings
 from loloha.privacy.loss import counts, growth
-from loloha.privacy.rounded import as_asked, product
+from loloha.privacy.rounded import product
 from loloha.protocols import Protocol
 from loloha.protocols.base import speakable
+from loloha.protocols.realised import as_asked
 from loloha.report import MOST_REPORTS
 
 if TYPE_CHECKING:

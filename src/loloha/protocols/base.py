@@ -15,7 +15,7 @@ from loloha.channels import Pair
 from loloha.encodings import Channel, Encoding
 from loloha.errors import ParameterError
 from loloha.protocols.parameter_check import PARAMETERS
-from loloha.protocols.realised import Realised
+from loloha.protocols.realised import Realised, as_asked
 from loloha.protocols.rounds import Rounds
 from loloha.report import Answer, Key
 from loloha.rng import Rng
@@ -212,7 +212,12 @@ class Protocol:
     @property
     def numbers(self) -> dict[str, float | None]:
         """g and what devices really draw with and lose, to be published with every estimate."""
-        return {"g": self.g, **self.realised.to_dict()}
+        exact = self.realised
+        losses = {
+            "eps_first": as_asked(exact.eps_first, self.asked_first),
+            "eps_memo": as_asked(exact.eps_memo, self.asked_memo),
+        }
+        return {"g": self.g, **exact.to_dict(), **losses}
 
     # -- the device's steps
 

@@ -6,6 +6,14 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
 
+NEAR = 1e-9
+"""Relative: what formulas and thresholds may lose of a budget by rounding."""
+
+
+def as_asked(number: float, asked: float) -> float:
+    """What was asked for, where what was computed differs from it by rounding alone."""
+    return asked if abs(number - asked) <= NEAR * min(asked, abs(number)) else number
+
 
 @dataclass(frozen=True)
 class Realised:

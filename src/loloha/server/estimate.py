@@ -257,7 +257,7 @@ class Estimate(Numeric):
 
         names = range(len(self.frequencies)) if labels is None else self._named(labels)
         rows = (end[None] for end in (self.frequencies, *self.interval(level)))
-        title = f"{self.n} reports, {100 * level:.4g} % intervals"
+        title = f"{checks.counted(self.n, 'report')}, {100 * level:.4g} % intervals"
         return plot_round(Series(names, [0], *rows), title, ax)
 
     def _named(self, labels: Sequence[Any]) -> Sequence[Any]:
@@ -280,7 +280,7 @@ class Estimate(Numeric):
             for v in np.argsort(-known, kind="stable")[:HTML_ROWS]
         ]
         return to_html(
-            f"{self.protocol!r}: {self.n} reports",
+            f"{self.protocol!r}: {checks.counted(self.n, 'report')}",
             ("value", "estimate", "lower", "upper"),
             rows,
             f"The most frequent of {len(known)} values, with intervals that hold for all values at "

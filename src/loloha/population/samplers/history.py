@@ -85,7 +85,8 @@ class History:
         return bin_of.astype(np.int32)[values]
 
     def __repr__(self) -> str:
-        return f"History({self.n} users, {self.tau} rounds, k={self.k})"
+        users, rounds = checks.counted(self.n, "user"), checks.counted(self.tau, "round")
+        return f"History({users}, {rounds}, k={self.k})"
 
 
 def _checked(values: Array, k: int) -> tuple[Any, int]:
