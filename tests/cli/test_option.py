@@ -1,6 +1,7 @@
 """One meaning per option: a name means the same in every command, a meaning has one name."""
 
 import ast
+import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -171,6 +172,17 @@ def test_no_campaign_is_made_that_is_over(capsys: pytest.CaptureFixture[str]) ->
     line = ["campaign", "create", "x", "--protocol", "grr", "--eps", "1", "--domain", "a,b"]
     assert main([*line, "--start", "2020-01-01T00:00:00Z", "--until", "2020-02-01"]) == 2
     assert "until must be in the future" in capsys.readouterr().err
+
+
+def test_a_day_is_its_beginning_in_utc(capsys: pytest.CaptureFixture[str]) -> None:
+    line = ["campaign", "create", "x", "--protocol", "grr", "--eps", "1", "--domain", "a,b"]
+    line += ["--accept-weak-privacy"]
+    assert main([*line, "--start", "2026-01-05", "--until", "2126-01-07", "--json"]) == 0
+    schedule = json.loads(capsys.readouterr().out)["campaign"]["round"]
+    assert (schedule["start"], schedule["expires"]) == (
+        "2026-01-05T00:00:00Z",
+        "2126-01-07T00:00:00Z",
+    )
 
 
 def test_no_error_of_the_library_names_an_option_of_the_shell() -> None:

@@ -243,9 +243,16 @@ PAPER = [
     Mutant(
         "a release of new versions is a column of ids",
         "datasets/identifier.py",
-        "len(others) > 1 and len({*others}) == 1 and own not in others",
-        "len(others) > 1 and len({*others}) == 1",
+        "len(others) > 1 and _are_alike(others) and not _are_alike([column.name, *others])",
+        "len(others) > 1 and _are_alike(others)",
         "population/test_identifier.py -k 'release'",
+    ),
+    Mutant(
+        "users of a long table are labels",
+        "datasets/identifier.py",
+        "column.distinct > 2 * sum(other.distinct for other in others)",
+        "False",
+        "population/test_identifier.py -k 'no_wide_one'",
     ),
     Mutant(
         "chance is no evidence of ids",

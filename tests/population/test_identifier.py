@@ -159,3 +159,44 @@ def test_the_command_names_its_option(tmp_path: Path, capsys: pytest.CaptureFixt
         assert f"{name} looks like a user id; pass --user {option} (" in said
         assert "user=" not in said
         assert "domain=" not in said
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("write", [str, int], ids=["text", "integers"])
+def test_a_long_table_is_no_wide_one_whatever_its_columns_are_called(write: Any) -> None:
+    """Ids that come again in each round, beside rounds and values, in any order of the columns."""
+    days, users = 6, 100
+    long = {
+        "client_no": [write(user) for user in range(users) for _ in range(days)],
+        "day": [write(day) for _ in range(users) for day in range(days)],
+        "hours": [write(hour) for hour in RNG.integers(20, size=users * days).tolist()],
+    }
+    for names in (list(long), list(long)[::-1]):
+        said = refused({name: long[name] for name in names})
+        assert "pass user='client_no', and round= and value= if each row is a report" in said
+    roles = {"user": "client_no", "round": "day", "value": "hours"}
+    assert taken(long, **roles).tau == days
+    assert taken(long, domain=[write(i) for i in range(users)]).tau == 3
+    weekdays = {"day": [*"abc"] * 20, "browser": [*"uvwxyz"] * 10}
+    assert "share no label" in refused(weekdays, "if each row is a report, pass user=, round=")
+    assert taken(weekdays, layout="wide").tau == 2
+    assert taken({"day 1": weekdays["day"], "day 2": weekdays["browser"]}).tau == 2
+
+
+def test_kinds_of_cells_say_that_the_table_may_be_long() -> None:
+    refused({"r0": [1, 2], "r1": ["a", "b"]}, "if each row is a report, pass user=, round=")
+
+
+def test_numbers_with_a_decimal_comma_say_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text("user;r1;r2\n" + "".join(f"u{i};{i % 4},5;{i % 3},25\n" for i in range(40)))
+    line = ["run", str(file), "--protocol", "onebit", "--eps-inf", "2", "--eps-1", "1", "--out"]
+    line += [str(tmp_path / "o")]
+    assert main(line) == 2
+    assert (
+        "got numbers with a decimal comma; write a point, give --range" in capsys.readouterr().err
+    )
+    assert main([*line, "--range", "0", "4", "--bins", "4"]) == 1
+    assert "from 0 to 4, with a decimal point and no comma)" in capsys.readouterr().err

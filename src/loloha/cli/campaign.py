@@ -224,10 +224,8 @@ def _campaign(
 
     rules = make_protocol(protocol, parameters, domain.k)
     start, until = times
-    begins = int(time.time()) if start is None else from_text(start)
-    if until is not None and len(until) == len("2026-01-01"):
-        until += "T00:00:00Z"
-    ends = None if until is None else from_text(until, "until")
+    begins = int(time.time()) if start is None else from_text(_moment(start))
+    ends = None if until is None else from_text(_moment(until), "until")
     if ends is not None and ends <= time.time():
         raise ParameterError(
             f"--until must be in the future, got {until!r}; give a later end, or none"
@@ -239,6 +237,11 @@ def _campaign(
         schedule=Schedule(begins, seconds, every, ends),
         keys="assigned" if assign_keys else "drawn",
     )
+
+
+def _moment(text: str) -> str:
+    """A moment as it is; a day as its beginning in UTC."""
+    return text + "T00:00:00Z" if len(text) == len("2026-01-01") else text
 
 
 def _domain(

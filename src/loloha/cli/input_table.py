@@ -74,13 +74,18 @@ def scale_of(dataset: Dataset, reading: Mapping[str, Any]) -> Scale | None:
 
 def require_numbers(protocol: type[Protocol], dataset: Dataset, reading: Mapping[str, Any]) -> None:
     """Refuse labels read off the data whose mean and quantiles would be those of positions."""
+    from loloha.datasets.label import have_commas
+
     if protocol.histogram or reading.get("domain") or scale_of(dataset, reading):
         return
-    kinds = {isinstance(label, str) for label in dataset.labels}
+    if any(isinstance(label, str) for label in dataset.labels):
+        comma = have_commas(dataset.labels)
+        seen = "numbers with a decimal comma; write a point," if comma else "text;"
+    else:
+        seen = "decimals, or integers in unequal steps;"
     raise ParameterError(
-        f"values for {protocol.name} must be numbers of a domain in equal steps, got "
-        + ("text" if True in kinds else "numbers that are labels of their own")
-        + "; give --range LOW HIGH and --bins N, or list ordered labels by --domain"
+        f"values for {protocol.name} must be integers in equal steps or numbers of a range, got "
+        f"{seen} give --range LOW HIGH and --bins N, or list ordered labels by --domain"
     )
 
 

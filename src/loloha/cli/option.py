@@ -250,8 +250,9 @@ OPTIONS = {
     "sql": Option(str, "Print the statement instead of running it.", "duckdb|postgres|spark"),
     "start": Option(
         str,
-        "Beginning of round 0, e.g. 2026-01-01T00:00:00Z; by default now.",
-        "TIME",
+        "Beginning of round 0: a day, or a moment such as 2026-01-01T08:00:00Z (UTC); by "
+        "default now.",
+        "DATE",
         panel=ROUNDS,
     ),
     "state": Option(Path, "The user's secret state.", "FILE"),

@@ -15,7 +15,7 @@ from loloha.campaign.scalar import identity, is_missing
 from loloha.datasets.arrow_cells import Cells
 from loloha.datasets.dataset import MISSING, DataError
 from loloha.datasets.label import typed
-from loloha.datasets.layout import Roles
+from loloha.datasets.layout import Roles, few
 
 FEWEST_REPORTS = 10
 """Cells from which a column's content decides; below, only its name."""
@@ -44,7 +44,11 @@ class _Column(NamedTuple):
 
 
 def refuse_identifiers(
-    cells: Cells, roles: Roles, outside: Any = None, agreed: Agreed | None = None
+    cells: Cells,
+    roles: Roles,
+    outside: Any = None,
+    agreed: Agreed | None = None,
+    is_wide: bool = False,
 ) -> list[str]:
     """Refuse columns that hold ids; return others whose labels are in no other, as times are."""
     columns, labels = _looks(cells, roles.values)
@@ -61,11 +65,18 @@ def refuse_identifiers(
         strange |= _plain_numbers(cells, columns) if is_range else set()
         suspects = [suspect for suspect in suspects if suspect.name in strange]
     if not suspects:
-        return [
+        lone = [
             column.name
             for column in columns
             if column.reports >= FEWEST_REPORTS and len(columns) > 1 and column.apart == 1
         ]
+        if not is_wide and outside is None and len(lone) == len(columns) and not _are_alike(lone):
+            raise DataError(
+                f"columns must be rounds of one attribute, got columns that share no label: "
+                f"{few(lone)}; if each row is a report, pass user=, round= and value=; if each "
+                "column is a round, pass layout='wide'"
+            )
+        return lone
     name, repeats = suspects[0].name, suspects[0].ratio < _NEARLY
     differ = f"{suspects[0].distinct} of {suspects[0].reports} of its cells differ"
     if roles.round is not None:
@@ -121,6 +132,13 @@ def _stands_out(column: _Column, columns: Sequence[_Column], labels: int) -> boo
     is_odd = _is_named_otherwise(column, columns)
     if column.distinct >= FEWEST_REPORTS and column.apart >= _HALF and is_odd:
         return True
+    # Users of a long table, beside its rounds and values, have more labels than both together.
+    others = [other for other in columns if other is not column]
+    is_larger = column.distinct > 2 * sum(other.distinct for other in others)
+    if is_larger and all(other.reports > column.reports / 2 for other in others):
+        is_long = column.reports >= MANY_REPORTS and column.distinct >= FEWEST_REPORTS
+        if others and is_long and not _are_alike([other.name for other in columns]):
+            return True
     if column.reports < FEWEST_REPORTS:
         tells = is_named or (is_odd and repeats and column.reports >= FEWEST_DIFFERENT)
         return len(columns) > 1 and differ and column.apart == 1 and tells
@@ -133,9 +151,13 @@ def _stands_out(column: _Column, columns: Sequence[_Column], labels: int) -> boo
 
 def _is_named_otherwise(column: _Column, columns: Sequence[_Column]) -> bool:
     """Whether the names of all others, two at least, differ by digits alone, and not its own."""
-    others = [re.sub(r"\d+", "0", other.name) for other in columns if other is not column]
-    own = re.sub(r"\d+", "0", column.name)
-    return len(others) > 1 and len({*others}) == 1 and own not in others
+    others = [other.name for other in columns if other is not column]
+    return len(others) > 1 and _are_alike(others) and not _are_alike([column.name, *others])
+
+
+def _are_alike(names: Sequence[str]) -> bool:
+    """Whether the names differ by digits alone."""
+    return len({re.sub(r"\d+", "0", name) for name in names}) == 1
 
 
 def _log_chance(column: _Column, k: int) -> float:

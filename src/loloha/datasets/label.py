@@ -42,7 +42,13 @@ INFINITE = re.compile(
     r"[+-]?(inf(inity)?|\u221e|nan(\([a-z]*\))?|[0-9.]+e\+?[0-9]{3,})", re.IGNORECASE
 )
 """What programs write for a number that is not finite, or beyond the largest that they have."""
+COMMA = re.compile(r"\s*[+-]?[0-9.]*,[0-9]+\s*")
 OUTSIDE = -2
+
+
+def have_commas(contents: Iterable[Any]) -> bool:
+    """Whether some are numbers with a decimal comma, as spreadsheets of many countries write."""
+    return any(isinstance(content, str) and COMMA.fullmatch(content) for content in contents)
 
 
 def gap_words(labels: Iterable[Hashable]) -> list[str]:
@@ -68,7 +74,7 @@ def sort_labels(cells: Cells, natural: bool = False) -> list[Hashable]:
     if len(kinds) > 1:
         raise DataError(
             f"cells must be of one kind, got {' and '.join(kinds)}; cast the columns, or pass "
-            "domain="
+            "domain=; if each row is a report, pass user=, round= and value="
         )
     by_parts = natural and kinds == ["text"]
     if by_parts and len(contents) > 1:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from loloha.campaign.domain import Domain as Agreed
+from loloha.campaign.domain import Range
 from loloha.campaign.scalar import alike
 from loloha.checks import choice, counted
 from loloha.datasets.arrow_cells import Cells, Indices, declared, read_cells
@@ -21,6 +22,7 @@ from loloha.datasets.label import (
     encode,
     encode_for,
     gap_words,
+    have_commas,
     kind,
     numbers_of,
     parse_all,
@@ -143,7 +145,7 @@ def table(
     if listed is not None:
         given, is_public = listed, listed.is_certain
     cells = read_cells(value_columns, is_text, fields)
-    refuse = partial(refuse_identifiers, cells, roles)
+    refuse = partial(refuse_identifiers, cells, roles, is_wide=layout == "wide")
     odd = [] if is_public else refuse()
     labels, values = _index(cells, given, on_unknown, refuse)
     if not is_public and given is not None:
@@ -251,7 +253,8 @@ def _listed(cells: Cells, given: Domain) -> Sequence[Hashable]:
 def _wanted(cells: Cells, given: Domain | Agreed | None, labels: Sequence[Hashable]) -> str:
     """Why cells are outside: the campaign's requirement, or different kinds of cells and labels."""
     if isinstance(given, Agreed):
-        return f" (each must be {given.wanted})"
+        point = ", with a decimal point and no comma" if have_commas(cells.seen) else ""
+        return f" (each must be {given.wanted}{point if isinstance(given, Range) else ''})"
     kinds = {kind(seen) for seen in cells.seen if seen is not None}
     listed = {kind(label) for label in labels}
     if cells.is_text or kinds & listed:
