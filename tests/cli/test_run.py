@@ -181,7 +181,7 @@ def test_metrics_say_what_was_done_and_how_well(
     protocol = loloha.OLOLOHA(k=4, eps_inf=4, eps_1=2)
     assert saved["protocol"] == protocol.to_dict()
     assert saved["fingerprint"] == protocol.fingerprint
-    assert saved["realised"] == {"g": protocol.g} | protocol.realised.to_dict()
+    assert saved["realised"] == protocol.numbers
     assert (saved["seed"], saved["level"], saved["cap"]) == (7, 0.8, protocol.cap)
     assert saved["data_set"]["source"] == "user"
     assert [one["round"] for one in saved["rounds"]] == [0, 1, 2]

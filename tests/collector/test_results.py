@@ -105,7 +105,7 @@ def test_realised_parameters_go_out_with_every_estimate(serve: Any) -> None:
     client, one = serve(), campaign()
     path = created(client, one, terms=EVERYTHING)
     fill(client, path, one, 5)
-    realised = {"g": one.protocol.g, **one.protocol.realised.to_dict()}
+    realised = one.protocol.numbers
     for address in ("rounds/0/estimates", "series", "privacy"):
         told = client.get(f"{path}/{address}").json()["parameters"]
         assert realised.items() <= told.items()
