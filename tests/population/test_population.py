@@ -217,7 +217,7 @@ def test_tallies_may_be_left_out(values: Any) -> None:
 
 def test_its_text_shows_no_user() -> None:
     result = simulate(loloha.GRR(k=4, eps=1.0), [[3], [3]], rng=1)
-    assert repr(result) == "Simulation(GRR(k=4, eps=1.0), 2 users, 1 rounds)"
+    assert repr(result) == "Simulation(GRR(k=4, eps=1.0), 2 users, 1 round)"
 
 
 @pytest.mark.parametrize("protocol", LARGER, ids=repr)

@@ -132,7 +132,7 @@ def test_bad_values_are_refused_and_not_shown() -> None:
 
 
 def test_its_text_shows_no_value() -> None:
-    assert repr(History([[3, 3]], 4)) == "History(1 users, 2 rounds, k=4)"
+    assert repr(History([[3, 3]], 4)) == "History(1 user, 2 rounds, k=4)"
 
 
 def test_nobody_and_no_round() -> None:
