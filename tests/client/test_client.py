@@ -166,6 +166,14 @@ def test_a_refusal_says_what_would_fit() -> None:
         PROTOCOL.client(limit=4.0)
     joint = OLOLOHA.from_params({**PROTOCOL.get_params(), "memo": "joint"})
     assert f"ololoha with memo='joint' {upward(joint.cap)}, biloloha 4)" in str(no.value)
+    # Of fewest cells, drawn jointly, where that is less: no smaller cap goes unsaid.
+    caps = {g: OLOLOHA(k=20, eps_inf=4.0, eps_1=2.0, g=g, memo="joint").cap for g in (2, 3, 5, 7)}
+    for g, cap in caps.items():
+        protocol = OLOLOHA(k=20, eps_inf=4.0, eps_1=2.0, g=g, memo="joint")
+        with pytest.raises(ParameterError, match="ololoha keeps up to") as no:
+            protocol.client(limit=1.0)
+        less = f"ololoha with g=3 and memo='joint' {upward(caps[3])}"
+        assert (less in str(no.value)) == (cap > min(caps.values())), g
     # Each of the numbers fits, as it stands there.
     joint.client(limit=float(upward(joint.cap)))
     loloha.BiLOLOHA(k=20, eps_inf=2.0, eps_1=1.0).client(limit=4)

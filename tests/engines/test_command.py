@@ -14,7 +14,7 @@ import pytest
 
 import loloha
 from loloha import OLOLOHA, DBitFlipPM, population
-from loloha.campaign import Campaign, Labels, Schedule
+from loloha.campaign import Campaign, Labels, Range, Schedule
 from loloha.campaign.schedule import to_text
 from loloha.cli import main
 from loloha.engines.base import Engine
@@ -478,6 +478,22 @@ def test_misuse_is_explained(line, code, says, there, capsys):
     Path("odd.json").write_text('{"type": "ololoha", "version": 1, "k": 1}')
     assert main(line.split()) == code
     assert re.search(says, capsys.readouterr().err)
+
+
+def test_the_range_of_the_campaign_may_be_given_again(there: Path) -> None:
+    """As parts of numbers they are the campaign's own; nothing is looked up by its label."""
+    Path("numbers.csv").write_text("user,r0,r1\n" + "".join(f"u{i},{i % 8},3\n" for i in range(40)))
+    domain = Range(0, 8, 4)
+    rules = OLOLOHA(k=4, eps_inf=2.0, eps_1=1.0)
+    file = Path("numbers.json")
+    schedule = Schedule.from_dict({"start": "2026-01-01T00:00:00Z", "seconds": 86400})
+    campaign = Campaign(name="n", protocol=rules, domain=domain, schedule=schedule)
+    file.write_bytes(campaign.to_json())
+    for more in ([], ["--range", "0", "8", "--bins", "4"]):
+        line = ["log", "generate", "numbers.csv", "--campaign", str(file), "--seed", "1", *more]
+        assert main([*line, "--out", f"log-{len(more)}"]) == 0
+    logs = [sorted(Path(f"log-{n}").rglob("*.parquet")) for n in (0, 5)]
+    assert [path.name for path in logs[0]] == [path.name for path in logs[1]]
 
 
 def test_a_second_log_does_not_mix_with_the_first(there, capsys):

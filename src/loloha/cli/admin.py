@@ -206,7 +206,10 @@ def _opened(url: str | None, *, makes: bool = False) -> Iterator[AdminKeys]:
     address = Settings.read(store=url).store
     if is_missing(address):
         if not makes:
-            raise StoreError("--store must exist, there is no such file; correct the path")
+            raise StoreError(
+                "--store must exist, there is no such file; name it by --store or LOLOHA_STORE, or "
+                "a running collector by --collector URL"
+            )
         console.say("there was no such store: it is new, and the key is its first")
     # It counts nothing.
     with closing(Store(address, take_over=False, accept_losses=True)) as opened:

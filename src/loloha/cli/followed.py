@@ -13,6 +13,7 @@ from time import sleep
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from loloha.address import Location, written
+from loloha.checks import counted
 from loloha.cli import console, table_file
 from loloha.cli.results_folder import unwritable
 from loloha.client.file import StateFile
@@ -105,7 +106,7 @@ class Followed:
         while True:
             try:
                 for round in self.step():
-                    console.say(f"round {round}: {self._rows[round]['n']} reports")
+                    console.say(f"round {round}: {counted(self._rows[round]['n'], 'report')}")
                 news = "" if self._names else f"no reports yet in {self.log.folder}"
             except StorageError as error:
                 # An unavailable service may come back.

@@ -95,8 +95,7 @@ def load_for(campaign: Campaign, table: str, reading: Mapping[str, Any]) -> Any:
     import numpy as np
 
     dataset = load(table, reading, campaign)
-    own = not {"domain", "range"} & reading.keys()
-    if own and tuple(dataset.labels) == tuple(campaign.domain.texts):
+    if tuple(dataset.labels) == tuple(campaign.domain.texts):
         return np.asarray(dataset.values)
     index = [campaign.domain.index(label) for label in dataset.labels]
     lacking = sum(place is None for place in index)

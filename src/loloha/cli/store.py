@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from loloha.checks import counted
 from loloha.cli import console
 from loloha.cli.command import Commands
 
@@ -26,8 +27,9 @@ def copy(store: str, copy: str, *, accept_losses: bool = False, as_json: bool = 
     if as_json:
         console.show_json({"rows": rows})
         return
+    campaigns, total = counted(rows["campaign"], "campaign"), counted(sum(rows.values()), "row")
     console.say(
-        f"copied {rows['campaign']} campaigns and {sum(rows.values())} rows in all, each compared; "
+        f"copied {campaigns} and {total} in all, each compared; "
         "start the collector on the copy, and put the old store away: one that is started on it "
         "counts apart"
     )

@@ -13,7 +13,7 @@ from typing import Any
 
 from loloha import checks
 from loloha.errors import BudgetError, ParameterError
-from loloha.protocols import BiLOLOHA, Protocol
+from loloha.protocols import OLOLOHA, BiLOLOHA, Protocol
 
 _ROUNDING = 1 + 1e-12
 """Absorbs rounding alone: a limit of 0.3 covers 3 x 0.1."""
@@ -89,29 +89,35 @@ def _fitting(protocols: Sequence[Protocol]) -> str:
         fewer = [
             f"{name} {upward(cap)}" for name, cap in _alternatives(protocol) if cap < protocol.cap
         ]
-        rather = ", ".join(fewer) or "no protocol spends less"
+        rather = f" (with the same eps_inf: {', '.join(fewer)})" if fewer else ""
         count = protocol.encoding.memo_cells
         small = ", too many for any small limit" if count > _MANY else ""
         advice.append(
             f"{protocol.name} keeps up to {count} answers{small}, and spends "
-            f"{upward(protocol.cap)} with all of them (with the same eps_inf: {rather})"
+            f"{upward(protocol.cap)} with all of them{rather}"
         )
     return f"Agree to a higher limit, or to a campaign that spends less: {'; '.join(advice)}"
 
 
 def _alternatives(protocol: Protocol) -> Iterable[tuple[str, float]]:
     """Protocols of the same budgets, by name, and their caps."""
+    if not protocol.histogram:
+        return
+    eps_1 = min(protocol.asked_first, protocol.asked_memo / 2)
+    k, eps_inf = protocol.k, protocol.asked_memo
+    with suppress(ParameterError):
+        # Drawn jointly, three cells have the smallest cap where eps_inf is at least 1.
+        yield (
+            "ololoha with g=3 and memo='joint'",
+            OLOLOHA(k=k, eps_inf=eps_inf, eps_1=eps_1, g=3, memo="joint").cap,
+        )
     own = protocol.get_params()
     if own.get("memo", "joint") != "joint":
         with suppress(ParameterError):
             joint = type(protocol).from_params({**own, "memo": "joint"})
             yield f"{protocol.name} with memo='joint'", joint.cap
-    if isinstance(protocol, BiLOLOHA):
-        return
-    eps_1 = min(protocol.asked_first, protocol.asked_memo / 2)
     with suppress(ParameterError):
-        smallest = BiLOLOHA(k=protocol.k, eps_inf=protocol.asked_memo, eps_1=eps_1)
-        yield smallest.name, smallest.cap
+        yield "biloloha", BiLOLOHA(k=k, eps_inf=eps_inf, eps_1=eps_1).cap
 
 
 def may_reset(

@@ -13,6 +13,7 @@ import numpy as np
 
 from loloha import privacy
 from loloha.campaign.schedule import to_text
+from loloha.checks import counted
 from loloha.collector import estimates, result_shape
 from loloha.collector.answer import InPieces, cut, in_pieces
 from loloha.collector.problem import Problem
@@ -71,8 +72,8 @@ def of_round(cache: ReadCache, fingerprint: str, wanted: Wanted) -> Parts:
             return Parts(n, in_pieces(frame))
         raise Problem(
             409,
-            f"round must have published at least {frame.minimum_cohort} reports, got {frame.n} "
-            "reports so far; wait for more",
+            f"round must have published at least {frame.minimum_cohort} reports, got "
+            f"{counted(frame.n, 'report')} so far; wait for more",
             kind=frame.suppressed_because,
         )
     table = estimates.table(stored, round, estimate, wanted.selection)
