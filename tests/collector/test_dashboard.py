@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collecting import campaign, created
-from loloha.collector import stored_campaign
+from loloha.collector import label_search
 from loloha.collector.dashboard import asset, pages
 
 Serve = Callable[..., Any]
@@ -121,16 +121,13 @@ def test_routes_of_the_page_are_not_part_of_the_api(serve: Serve) -> None:
 
 def test_labels_are_found_by_what_they_hold_the_best_first(serve: Serve) -> None:
     labels = ["Dark", "very dark", "darkest", "light"]
-    assert stored_campaign.matches(labels, " dark") == [
+    assert label_search.matches(labels, " dark") == [
         {"value": 0, "label": "Dark"},
         {"value": 2, "label": "darkest"},
         {"value": 1, "label": "very dark"},
     ]
-    assert stored_campaign.matches(labels, "sepia") == []
-    assert (
-        len(stored_campaign.matches([str(v) for v in range(1000)], ""))
-        == stored_campaign.MOST_MATCHES
-    )
+    assert label_search.matches(labels, "sepia") == []
+    assert len(label_search.matches([str(v) for v in range(1000)], "")) == label_search.MOST_MATCHES
 
     client = serve()
     path = created(client, campaign()).replace("/v1/campaigns", "/dashboard/labels")
@@ -160,4 +157,4 @@ def test_a_plotly_without_its_script_is_named(monkeypatch: pytest.MonkeyPatch) -
     st.text("abAß. \x01", max_size=3),
 )
 def test_an_index_gives_what_a_search_of_every_label_gives(labels: list[str], text: str) -> None:
-    assert stored_campaign.Index(labels).matches(text) == stored_campaign.matches(labels, text)
+    assert label_search.Index(labels).matches(text) == label_search.matches(labels, text)

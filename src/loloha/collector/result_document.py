@@ -16,12 +16,13 @@ from loloha.campaign.schedule import to_text
 from loloha.checks import counted
 from loloha.collector import estimates, result_shape
 from loloha.collector.answer import InPieces, cut, in_pieces
+from loloha.collector.label_search import matches
 from loloha.collector.problem import Problem
 from loloha.collector.process import Parts
 from loloha.collector.quota import Quota
 from loloha.collector.read_cache import ReadCache
 from loloha.collector.store import Round
-from loloha.collector.stored_campaign import StoredCampaign, matches
+from loloha.collector.stored_campaign import StoredCampaign
 from loloha.server.estimate import Estimate
 from loloha.server.estimate_table import COLUMNS, NUMBERS, EstimateTable
 from loloha.server.frame import written

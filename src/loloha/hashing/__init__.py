@@ -11,8 +11,8 @@ from loloha.hashing.modular import (
     AffineHash,
     ModularHash,
     PrimeHash,
-    XXHash,
 )
+from loloha.hashing.xxhash import XXHash
 
 __all__ = [
     "FAMILIES",
