@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from loloha.reportlog import Contents, ReportLog
 
 COLUMNS = ("round", "n", "duplicates", "conflicts", "invalid")
-SUMMARY = "summary.json"
 SEEN = ".seen"
 """Hidden folder of what the guard remembers, by round."""
 SAME = ("campaign", "guard", "late_seconds", "skip")
@@ -210,6 +209,8 @@ class Followed:
 
     def _note(self) -> None:
         """Write the list of counted files last: a kill before it only repeats the counting."""
+        from loloha.engines.saved import SUMMARY
+
         rounds = sorted(self._rows)
         counted = {str(round): sorted(self._names[round]) for round in rounds}
         rows = [self._rows[round] for round in rounds]
@@ -240,6 +241,7 @@ class Followed:
 
     def _resume(self) -> None:
         """Go on from what an earlier run left, if it counted as this one does."""
+        from loloha.engines.saved import SUMMARY
         from loloha.reportlog.folder import LATE
 
         # Hidden files are unfinished ones of a killed process.

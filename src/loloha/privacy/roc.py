@@ -40,6 +40,8 @@ class AUC(NamedTuple):
 
 ALLOWED = 4
 """Standard errors that are added to what was drawn, so that it bounds."""
+SEED = 12
+"""Of what is drawn: the same for the same arguments."""
 
 
 def best_auc(stayed: Array, moved: Array, *, drawn: bool = False) -> AUC:

@@ -21,7 +21,7 @@ from loloha.server.unbiased import unbiased
 from loloha.server.variance import variance
 from loloha_lab.dyadic import simulation as dyadic
 from loloha_lab.dyadic.protocol import DyadicLH
-from loloha_lab.tables import markdown
+from loloha_lab.tables import Section, titled
 
 K, ROUNDS = 360, 120
 BUDGETS = (1.0, 2.0, 4.0, 8.0, 12.0, 16.0, 24.0)
@@ -35,13 +35,10 @@ MOVES = ((1.0, 1), (4.0, 3))
 _SHARES = (0.1, 0.2, 0.3, 0.5, 1.0)
 _STEPS = 12
 
-Section = tuple[str, Sequence[str], Iterable[Sequence[str]]]
-
 
 def text() -> str:
     """All tables, in Markdown."""
-    sections = (by_budget(), by_horizon(), measured())
-    return "\n".join(f"**{title}**\n\n{markdown(head, rows)}" for title, head, rows in sections)
+    return titled(by_budget(), by_horizon(), measured())
 
 
 # -- what is compared

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from loloha.planning import limits
@@ -12,7 +12,7 @@ from loloha.privacy.change import change_auc
 from loloha.privacy.transcript import eps_2
 from loloha.protocols import LGRR, LOSUE, OLOLOHA, Protocol
 from loloha.server.variance import variance
-from loloha_lab.tables import markdown
+from loloha_lab.tables import Section, titled
 
 OPTIMUM = ((16, 1.0), (16, 1.7), (20, 2.0), (50, 2.8), (96, 1.0), (96, 2.8), (1000, 1.0))
 TABLES = ((2.0, 2), (2.0, 3), (2.0, 4), (4.0, 8), (5.0, 13))
@@ -20,11 +20,7 @@ TABLES = ((2.0, 2), (2.0, 3), (2.0, 4), (4.0, 8), (5.0, 13))
 
 def text() -> str:
     """All tables, in Markdown."""
-    sections = (_optimum(), *_memo())
-    return "\n".join(f"**{title}**\n\n{markdown(head, rows)}" for title, head, rows in sections)
-
-
-Section = tuple[str, Sequence[str], Iterable[Sequence[str]]]
+    return titled(_optimum(), *_memo())
 
 
 def _optimum() -> Section:

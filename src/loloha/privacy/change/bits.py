@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from loloha.privacy.likelihood import BitTables, binomial, bit_tables, log_own, second_bits
-from loloha.privacy.roc import AUC, best_auc
+from loloha.privacy.roc import AUC, SEED, best_auc
 from loloha.protocols import Protocol
 
 if TYPE_CHECKING:
     from loloha.arrays import Array, Floats
 
-_SEED = 12
 _FEWEST, _MOST = 1 << 11, 1 << 15
 # Bits that are drawn of all cases of a kind, and pairs of counts that are distinguished instead.
 _NUMBERS, _PAIRS_AT_MOST = 1 << 19, 1 << 8
@@ -39,7 +38,7 @@ class _Cases:
     """Of users whose values stayed, or moved: ln of the likelihood ratios of what they sent."""
 
     def __init__(self, protocol: Protocol, reports: int) -> None:
-        self.rng = np.random.default_rng(_SEED)
+        self.rng = np.random.default_rng(SEED)
         self.k, self.reports = protocol.k, reports
         first: Any = protocol.first_channel
         own, other = (first.p, first.q) if protocol.longitudinal else (1, 0)

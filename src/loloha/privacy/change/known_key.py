@@ -10,13 +10,13 @@ import numpy as np
 
 from loloha.encodings import Hashed, Threshold
 from loloha.hashing import HashFamily, LinearHash, XXHash
+from loloha.privacy.roc import SEED
 from loloha.protocols import Protocol
 from loloha.rng import SCALE
 
 if TYPE_CHECKING:
     from loloha.arrays import Array
 
-_SEED = 12
 # Keys that are gone through, else drawn; values that are hashed under all of them.
 _KEYS_AT_MOST, _DRAWN_KEYS, _HASHES = 1 << 14, 1 << 12, 1 << 21
 # Keys that were not drawn are rarer than 8 in as many as were, but for a chance of e^-8.
@@ -110,7 +110,7 @@ class CellSizes(NamedTuple):
 @lru_cache(maxsize=64)
 def _of_keys(family: HashFamily) -> CellSizes:
     """Of all keys, else some: once for a family, whatever is drawn with it later."""
-    rng = np.random.default_rng(_SEED)
+    rng = np.random.default_rng(SEED)
     if type(family) is LinearHash:
         return _of_linear_keys(family)
     if type(family) is XXHash:

@@ -13,12 +13,11 @@ import numpy as np
 
 from loloha.privacy.change.known_key import CERTAIN, CellChannels, CellSizes
 from loloha.privacy.likelihood import AT_ONCE
-from loloha.privacy.roc import AUC, best_auc
+from loloha.privacy.roc import AUC, SEED, best_auc
 
 if TYPE_CHECKING:
     from loloha.arrays import Array
 
-_SEED = 12
 # Numbers of all outcomes that are gone through, else cases are drawn.
 _NUMBERS_AT_MOST, _DRAWN_NUMBERS = 1 << 21, 1 << 21
 _FEWEST, _MOST = 1 << 9, 1 << 15
@@ -177,7 +176,7 @@ def _seen(cells: CellSizes, auc: AUC) -> AUC:
 
 def _drawn(chain: CellChannels, cells: CellSizes, reports: int, users: bool) -> AUC:
     """Over cases of both kinds; each stands for both, as likely as it is under either."""
-    rng = np.random.default_rng(_SEED)
+    rng = np.random.default_rng(SEED)
     rows = len(cells.weight)
     width = 2 * min(chain.g, _DENSE) if chain.g <= _DENSE else 4 * reports
     each = max(1, int(np.clip(_DRAWN_NUMBERS // width, _FEWEST, _MOST)) // rows)

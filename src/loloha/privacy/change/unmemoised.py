@@ -12,13 +12,12 @@ import numpy as np
 
 from loloha.hashing import XXHash
 from loloha.privacy.likelihood import scores_of_counts
-from loloha.privacy.roc import AUC, best_auc
+from loloha.privacy.roc import AUC, SEED, best_auc
 from loloha.protocols import Protocol
 
 if TYPE_CHECKING:
     from loloha.arrays import Floats, Ints
 
-_SEED = 12
 _FEWEST, _MOST = 1 << 9, 1 << 13
 # Hashes of all cases of a kind, and values of a larger domain that are looked at.
 _HASHES, _VALUES = 1 << 20, 1 << 7
@@ -81,7 +80,7 @@ def hashes(protocol: Protocol, reports: int) -> AUC:
     """Of local hashing with a fresh key in every report: how often each value was supported."""
     encoding: Any = protocol.encoding
     channel: Any = protocol.first_channel
-    family, rng = encoding.family, np.random.default_rng(_SEED)
+    family, rng = encoding.family, np.random.default_rng(SEED)
     shown = min(protocol.k, max(2, min(_VALUES, _HASHES // (2 * reports * _FEWEST))))
     cases = int(np.clip(_HASHES // (2 * reports * shown), _FEWEST, _MOST))
     # Which value is the user's matters where not all pairs of them are alike under the keys.
