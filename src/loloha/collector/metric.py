@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 MOST_CAMPAIGNS = 200
 """The newest campaigns have metrics of their own; all others together are `OTHERS`."""
 OTHERS = "others"
-OUTCOMES = ("accepted", "duplicate", *map(str, REASONS))
+_OUTCOME_OF = {0: "accepted", DUPLICATE: "duplicate"} | {each.code: str(each) for each in REASONS}
+"""By code."""
+OUTCOMES = tuple(_OUTCOME_OF.values())
 _STOPPED = ("paused", "ended")
 """Outcome codes of campaigns that take no reports."""
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)
@@ -131,8 +133,9 @@ class Metrics:
     def count(self, fingerprint: str, codes: Mapping[int, int]) -> None:
         """Add what became of reports of a campaign: how often each code occurred."""
         for code, count in codes.items():
-            self.reports.labels(_name(code)).inc(count)
-            self._of(fingerprint, _name(code)).inc(count)
+            outcome = _OUTCOME_OF[code]
+            self.reports.labels(outcome).inc(count)
+            self._of(fingerprint, outcome).inc(count)
 
     def count_stopped(self, fingerprint: str, campaign: str, size: int) -> None:
         """Add reports of a campaign that is paused or has ended."""
@@ -173,7 +176,3 @@ class Metrics:
     def text(self) -> bytes:
         """In the format that Prometheus reads."""
         return generate_latest(self.registry)
-
-
-def _name(code: int) -> str:
-    return {0: "accepted", DUPLICATE: "duplicate"}.get(code) or str(REASONS[code - 1])
