@@ -198,7 +198,7 @@ def test_a_segment_holds_what_came_in_a_time_or_so_many_reports(store: Any) -> N
     def commits(seconds: float, reports: int, *sent: int) -> list[tuple[float, int]]:
         log = _Slow()
         committer = Committer(log, clock=lambda: START, metrics=Metrics(), largest_queue=100,
-                              pace=Pace(10_000, seconds, reports))  # fmt: skip
+                              tidy=bool, pace=Pace(10_000, seconds, reports))  # fmt: skip
         committer.start()
         for n in sent:
             futures = [Future() for _ in range(n)]

@@ -15,6 +15,7 @@ from collecting import HOUR, START, batch, campaign, clients, messages
 from loloha.collector import commit, commit_cost, queue
 from loloha.collector.commit import Committer
 from loloha.collector.metric import Metrics
+from loloha.collector.queue import Upload
 from loloha.collector.store import Store
 from loloha.collector.store.database import translated
 from loloha.collector.submission import SmallUpload, Submission, UploadOutcome, gather
@@ -50,13 +51,13 @@ class AtOnce:
         call(*arguments)
 
 
-def submit(committer: Committer, upload: commit.Upload) -> Future[UploadOutcome]:
+def submit(committer: Committer, upload: Upload) -> Future[UploadOutcome]:
     future: Future[UploadOutcome] = Future()
     committer.submit(commit.Job(upload, future, AtOnce))
     return future
 
 
-def committer_of(store: Any, tidy: Callable[[], None] | None = None) -> Committer:
+def committer_of(store: Any, tidy: Callable[[], Any] = bool) -> Committer:
     return Committer(
         store, clock=lambda: START + 60, metrics=Metrics(), largest_queue=30, tidy=tidy
     )

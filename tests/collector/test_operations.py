@@ -104,7 +104,7 @@ def test_a_full_queue_asks_to_come_back(serve: Any, monkeypatch: pytest.MonkeyPa
     def full(*_: object) -> None:
         raise StoreError("queue must have room for the upload, too many wait; send it later")
 
-    monkeypatch.setattr(Committer, "commit", full)
+    monkeypatch.setattr(Committer, "submit", full)
     answer = send(client, path, messages(one, clients(one, 1), 0)[0])
     assert answer.status_code == 503
     assert answer.headers["retry-after"] == "2"
@@ -252,7 +252,7 @@ def test_pages_of_allowed_origins_may_read_every_error(
         def fails(*_: object) -> None:
             raise ZeroDivisionError if status == 500 else StoreError("store must work")
 
-        monkeypatch.setattr(Committer, "commit", fails)
+        monkeypatch.setattr(Committer, "submit", fails)
     headers = {"origin": origin, "content-type": JSON}
     headers |= {"host": "evil.example"} if status == 421 else {}
     headers |= {"content-type": "text/plain"} if status == 415 else {}

@@ -88,7 +88,7 @@ def test_a_commit_takes_what_fits_and_pays_for_each_round_once() -> None:
 def test_small_and_large_uploads_are_taken_by_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     committer = Committer(
         None,  # type: ignore[arg-type]
-        clock=float, metrics=Metrics(), largest_queue=9, pace=Pace(7, 0.0),
+        clock=float, metrics=Metrics(), largest_queue=9, tidy=bool, pace=Pace(7, 0.0),
     )  # fmt: skip
     took: list[Any] = []
 

@@ -64,9 +64,15 @@ def bounded(monkeypatch: pytest.MonkeyPatch) -> int:
     return 5
 
 
+def committer_of(store: Any, now: float = START, largest_queue: int = 10**6) -> Committer:
+    return Committer(
+        store, clock=lambda: now, metrics=Metrics(), largest_queue=largest_queue, tidy=bool
+    )
+
+
 def run(store: Watched, waiting: list[tuple[Any, str | None]]) -> list[UploadOutcome]:
     """What becomes of uploads that wait, each from an address, once the committer starts."""
-    committer = Committer(store, clock=lambda: 0.0, metrics=Metrics(), largest_queue=10**6)  # type: ignore[arg-type]
+    committer = committer_of(store, now=0.0)
     futures = []
     for upload, address in waiting:
         future: Future[UploadOutcome] = Future()
@@ -140,7 +146,7 @@ def test_addresses_take_turns_whatever_one_of_them_has_sent(sqlite_url: str, bou
     honest = Submission.of(other, batch(other.campaign, spread(other, 101, 1)))
     done: list[str] = []
     watched = Watched(store, START + 50 * HOUR)
-    committer = Committer(watched, clock=lambda: 0.0, metrics=Metrics(), largest_queue=10**6)  # type: ignore[arg-type]
+    committer = committer_of(watched, now=0.0)
     for name, upload in [*(("flood", one) for one in flood), ("honest", honest)]:
         future: Future[UploadOutcome] = Future()
         future.add_done_callback(lambda _, name=name: done.append(name))  # type: ignore[misc]
@@ -168,7 +174,7 @@ def test_a_piece_that_fails_fails_its_upload_and_no_other(
 
     with monkeypatch.context() as patch:
         patch.setattr(store, "record", lossy)
-        committer = Committer(watched, clock=lambda: 0.0, metrics=Metrics(), largest_queue=10**6)  # type: ignore[arg-type]
+        committer = committer_of(watched, now=0.0)
         lost, kept = Future[UploadOutcome](), Future[UploadOutcome]()
         committer.submit(commit.Job(upload, lost, AtOnce, "a"))  # type: ignore[arg-type]
         committer.start()
@@ -189,7 +195,7 @@ def test_one_address_takes_a_quarter_of_the_queue(sqlite_url: str) -> None:
     one = campaign()
     entry, _ = store.create(one, Terms(), token=None, now=START)
     sent = messages(one, clients(one, 12), 0)
-    committer = Committer(store, clock=lambda: START, metrics=Metrics(), largest_queue=16)
+    committer = committer_of(store, largest_queue=16)
 
     def add(address: str, count: int) -> None:
         upload = Submission.of(entry, batch(one, sent[:count]))
@@ -273,7 +279,7 @@ def test_who_does_not_fit_into_a_commit_is_the_first_of_the_next(
     shared = commit_cost.ROUND_WORK + commit_cost.PART_WORK
     monkeypatch.setattr(commit, "MOST_AT_ONCE", shared + 10)
     done: list[str] = []
-    committer = Committer(store, clock=lambda: START, metrics=Metrics(), largest_queue=10**6)
+    committer = committer_of(store)
     for name, size in [
         ("a", 3),
         ("b", 3),

@@ -12,7 +12,7 @@ from time import monotonic, sleep
 from typing import Any, NamedTuple, Protocol
 
 from loloha.collector.metric import Metrics
-from loloha.collector.queue import FEW_REPORTS, Job, Line, Taken, Upload, UploadSlice
+from loloha.collector.queue import FEW_REPORTS, Job, Line, Taken, UploadSlice
 from loloha.collector.store import TakenOverError, UnfitError
 from loloha.collector.submission import Submission, UploadOutcome, count_codes, gather
 from loloha.collector.timekeeper import ClockError
@@ -66,15 +66,14 @@ class Committer:
         clock: Callable[[], float],
         metrics: Metrics,
         largest_queue: int,
-        tidy: Callable[[], Any] | None = None,
+        tidy: Callable[[], Any],
         pace: Pace | None = None,
     ) -> None:
         self._pace_of_commits = pace or Pace(MOST_AT_ONCE, GATHER_SECONDS)
         self._store = store
         self._clock = clock
         self._metrics = metrics
-        self._probes = tidy is not None
-        self._tidy = Upkeep(tidy or bool, "rounds are closed", metrics)
+        self._tidy = Upkeep(tidy, "rounds are closed", metrics)
         self._small = Line(largest_queue)
         self._large = Line(largest_queue)
         metrics.waiting.set_function(self._waiting)
@@ -116,13 +115,6 @@ class Committer:
             raise StoreError(str(failed))
         if self.failing:
             raise StoreError("store must take reports in time, a commit hangs; see its locks")
-
-    def commit(self, upload: Upload, address: str | None = None) -> asyncio.Future[UploadOutcome]:
-        """A future of an upload's outcome; see `submit`."""
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[UploadOutcome] = loop.create_future()
-        self.submit(Job(upload, future, loop, address))
-        return future
 
     def submit(self, job: Job) -> None:
         """Queue an upload; its future resolves once it is durable."""
@@ -175,7 +167,7 @@ class Committer:
         more = self._tidy.run()
         if isinstance(self._tidy.failed, StoreError):
             self._note_failure(self._tidy.failed)
-        elif self._probes and self._tidy.failed is None:
+        elif self._tidy.failed is None:
             self._note_success()
         return more
 

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from msgspec import UNSET, UnsetType
+
 from loloha.collector.body import Bodies
 from loloha.collector.life import Life
 from loloha.collector.metric import Metrics
@@ -191,7 +193,9 @@ class Context:
         """Have metrics of the campaigns that there are now."""
         self.running.look_over(self.clock())
 
-    async def require_open(self, stored: StoredCampaign, whose: dict[str, str], size: int) -> None:
+    async def require_open(
+        self, stored: StoredCampaign, reporter: str | UnsetType = UNSET, size: int = 0
+    ) -> None:
         """Refuse reports of a paused or ended campaign: devices drop them and stop."""
         # The store refuses them in any case. Only a collector that writes to the store knows the
         # state: another may have resumed the campaign, and after a takeover devices are asked to
@@ -202,7 +206,7 @@ class Context:
         await self._lives.again()
         state = self.life_of(stored, believed).state
         if state != "open":
-            problem = ended(state, whose)
+            problem = ended(state, reporter)
             self.metrics.count_stopped(stored.campaign.fingerprint, problem.extra["campaign"], size)
             raise problem
 

@@ -107,7 +107,7 @@ async def _answer(context: Context, admitted: Admitted, part: Any) -> bytes:
 async def _count(context: Context, admitted: Admitted, part: bytes) -> Response:
     rows, codes = text.messages(part) if part.lstrip()[:1] == b"{" else ([], b"")
     if len(rows) != 1:
-        raise refused(Refusal.MALFORMED, {})
+        raise refused(Refusal.MALFORMED)
     stored = await context.known(rows[0].campaign.lower())
     context.require_token(admitted.text(b"authorization"), stored)
     upload = SmallUpload(stored, rows, bytearray(codes))

@@ -8,6 +8,7 @@ from time import monotonic
 from typing import Any
 
 import msgspec
+from msgspec import UNSET, UnsetType
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
@@ -76,21 +77,20 @@ class Problem(HTTPException):
         self.extra = extra or {}
 
 
-def refused(reason: Refusal, whose: dict[str, str]) -> Problem:
+def refused(reason: Refusal, reporter: str | UnsetType = UNSET) -> Problem:
     """The answer to a single refused report, with its reporter if readable."""
     status = STATUS_OF.get(reason, 422)
     headers = {"Retry-After": str(RETRY_SECONDS)} if reason is Refusal.EARLY else None
-    extra = {"reason": str(reason), **whose}
+    extra = {"reason": str(reason), "reporter": reporter}
     return Problem(status, reason.help, kind=reason, headers=headers, extra=extra)
 
 
-def ended(state: State, whose: dict[str, str]) -> Problem:
+def ended(state: State, reporter: str | UnsetType) -> Problem:
     """The answer to reports of a paused or ended campaign."""
     # Devices of 0.2 treat it as a closed round, and drop them.
     halted = "ended" if state in ENDED else "paused"
-    extra = {"reason": str(Refusal.LATE), "campaign": halted}
-    detail = _HALTED[halted]
-    return Problem(410, detail, kind=Refusal.LATE, extra=extra | whose)
+    extra = {"reason": str(Refusal.LATE), "reporter": reporter, "campaign": halted}
+    return Problem(410, _HALTED[halted], kind=Refusal.LATE, extra=extra)
 
 
 def unavailable(detail: str) -> Problem:

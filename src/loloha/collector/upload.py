@@ -18,6 +18,7 @@ from loloha.collector.decoding import READERS, prepare, unreadable
 from loloha.collector.openapi import WRITES, described, problems, uploads
 from loloha.collector.problem import Problem, refused, unavailable
 from loloha.collector.query import known_parameters
+from loloha.collector.queue import Job
 from loloha.collector.secret import ticket
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import SmallUpload, Submission, UploadOutcome
@@ -91,14 +92,9 @@ async def receive_reports(context: Context, admitted: Admitted) -> Response:
 def answer_alone(receipt: UploadOutcome, reporter: str | UnsetType) -> Response:
     """The answer to a single report, with its reporter, so that devices detect cached answers."""
     if receipt.refused:
-        raise refused(receipt.refused[0][1], named(reporter))
+        raise refused(receipt.refused[0][1], reporter)
     document = shape.ReceiptDocument(receipt.accepted, receipt.duplicates, [], reporter=reporter)
     return Json(msgspec.json.encode(document))
-
-
-def named(reporter: str | UnsetType) -> dict[str, str]:
-    """Whose the report is, where that could be read."""
-    return {} if reporter is UNSET else {"reporter": reporter}
 
 
 async def counted(
@@ -108,12 +104,13 @@ async def counted(
     reporter: str | UnsetType,
 ) -> UploadOutcome:
     """Commit an upload, of a campaign that is open before and, where all is refused, after."""
-    whose = named(reporter)
-    await context.require_open(upload.stored, whose, upload.size)
+    await context.require_open(upload.stored, reporter, upload.size)
+    loop = asyncio.get_running_loop()
+    outcome: asyncio.Future[UploadOutcome] = loop.create_future()
     try:
-        outcome = context.running.committer.commit(upload, address)
+        context.running.committer.submit(Job(upload, outcome, loop, address))
         # Every report passes here: a timer of its own costs less than `asyncio.timeout`.
-        timer = outcome.get_loop().call_later(SECONDS_TO_COMMIT, _expire, outcome)
+        timer = loop.call_later(SECONDS_TO_COMMIT, _expire, outcome)
         try:
             receipt = await outcome
         finally:
@@ -125,7 +122,7 @@ async def counted(
     if receipt.reasons.get(Refusal.LATE) and not receipt.accepted + receipt.duplicates:
         # It may have been paused, or ended, while the upload was on its way.
         # Its reports were counted as late.
-        await context.require_open(upload.stored, whose, 0)
+        await context.require_open(upload.stored, reporter)
     return receipt
 
 
@@ -168,7 +165,7 @@ def routes(context: Context) -> APIRouter:
         """
         stored: StoredCampaign = request.scope["admitted"].stored
         campaign = stored.campaign
-        await context.require_open(stored, {}, 0)
+        await context.require_open(stored)
         if campaign.keys != "assigned":
             raise Problem(
                 409, "keys of this campaign are drawn by devices; draw one", kind="keys-are-drawn"
@@ -198,7 +195,7 @@ def routes(context: Context) -> APIRouter:
         """
         stored: StoredCampaign = request.scope["admitted"].stored
         context.rate.charge(request.scope, OPT_OUT_COSTS)
-        await context.require_open(stored, {}, 0)
+        await context.require_open(stored)
         now = context.timekeeper.now()
         await context.read(context.store.count_opt_out, stored, now)
         context.metrics.count_opt_out(stored.campaign.fingerprint)
