@@ -53,6 +53,31 @@ def test_a_name_has_one_meaning_and_a_meaning_one_name() -> None:
     assert sorted(one for one in said if said.count(one) > 1) == []
 
 
+PANELS = {
+    "Parameters of the protocol": "--b --calibration --d --eps --eps-1 --eps-inf --g --hash --k "
+    "--m0 --memo --target",
+    "Planning backwards": "--all-values --error --visible",
+    "Planning for any window": "--loss --window",
+    "Rounds": "--every --seconds --start --until",
+    "The collector's terms": "--assign-keys --early-seconds --keep-days --late-seconds "
+    "--minimum-cohort --publish-every --token",
+    "The table": "--data-dir --layout --on-unknown --round --user --value",
+    "Values": "--bins --domain --number --other --range",
+}
+
+
+def test_help_groups_what_belongs_together_and_counts_have_a_least_value() -> None:
+    panels, least = defaultdict(set), {}
+    for _, command in leaves(get_command(app)):
+        for one in command.params:
+            panels[one.rich_help_panel].add(one.opts[0])
+            if (bound := getattr(one, "min", None)) is not None:
+                least[one.opts[0]] = bound
+    del panels[None]
+    assert {panel: " ".join(sorted(names)) for panel, names in panels.items()} == PANELS
+    assert least == {"--batch": 1, "--first": 0, "--population": 1, "--rounds": 1, "--users": 1}
+
+
 def test_a_command_that_offers_a_file_reads_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
