@@ -193,12 +193,11 @@ class ReportLog:
                 f"{str(self.root)!r} has {others} of others; "
                 "give the campaign or protocol that the log was written for"
             )
-        wanted = None if rounds is None else {checks.round_number(round) for round in rounds}
         files: dict[int, list[LogFile]] = {}
         refused: dict[str, list[Location]] = {}
         places = [
             (path, round)
-            for path, round in _places(folder, wanted, files)
+            for path, round in _places(folder, rounds, files)
             if round is None or path.name not in (known or {}).get(round, ())
         ]
         with ThreadPoolExecutor(readers(self.root)) as pool:
@@ -218,9 +217,8 @@ class ReportLog:
         folder = snapshot(self.folder)
         if not folder.is_dir():
             return {}
-        wanted = None if rounds is None else {checks.round_number(round) for round in rounds}
         names: dict[int, set[str]] = {}
-        for path, round in _places(folder, wanted, {}):
+        for path, round in _places(folder, rounds, {}):
             if round is not None:
                 names.setdefault(round, set()).add(path.name)
         return {round: frozenset(names[round]) for round in sorted(names)}
@@ -265,9 +263,10 @@ class ReportLog:
 
 
 def _places(
-    folder: Location, wanted: set[int] | None, files: dict[int, list[LogFile]]
+    folder: Location, rounds: Iterable[int] | None, files: dict[int, list[LogFile]]
 ) -> Iterator[tuple[Location, int | None]]:
     """Every file with the round that its folder says; notes the rounds in ``files``."""
+    wanted = None if rounds is None else {checks.round_number(round) for round in rounds}
     for entry in visible(folder):
         round = round_of(entry)
         if round is None:

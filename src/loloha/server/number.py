@@ -60,11 +60,8 @@ class Numbers:
         channel, k = Channel.realised(protocol), protocol.k
         n = np.asarray(eligible.sum(axis=-1), dtype=np.float64)[..., None]
         known = np.where(n > 0, n, np.nan)
-        skew = max(0.0, 1 - 2 * channel.q), max(0.0, 2 * channel.p - 1)
-        scatter, unit = (
-            mean_scatter(protocol, channel, known, users),
-            1 / (known * channel.contrast),
-        )
+        scatter = mean_scatter(protocol, channel, known, users)
+        unit, skew = 1 / (known * channel.contrast), channel.skew
         if isinstance(protocol.encoding, HiddenThreshold):
             return cls(k, channel, Inversion(frequencies, scatter, unit, skew), None, None)
         reported = np.nan_to_num(frequencies)
