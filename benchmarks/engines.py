@@ -62,8 +62,8 @@ def _reading(name: str, log: ReportLog) -> tuple[str, float]:
         return "reading key and y by pyarrow", seconds(
             lambda: [parquet.read_table(file, columns=["key", "y"]) for file in files]
         )
-    from loloha.engines.spark import local_session
+    from loloha.engines.spark import started
 
-    frame = local_session().read.parquet(*(f"file://{file}" for file in files))
+    frame = started().read.parquet(*(f"file://{file}" for file in files))
     # count() alone would read the footers only.
     return "count() of Spark", seconds(lambda: frame.where("key >= 0 AND y >= 0").count(), 3)

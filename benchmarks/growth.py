@@ -125,9 +125,9 @@ def reach_of_errors(log: ReportLog, truth: Any) -> float:
 
 def _spark_count(log: ReportLog) -> float:
     """Seconds in which Spark counts the rows of the log that hold a key and a symbol."""
-    from loloha.engines.spark import local_session
+    from loloha.engines.spark import started
 
-    frame = local_session().read.parquet(f"file://{log.folder.absolute()}")
+    frame = started().read.parquet(f"file://{log.folder.absolute()}")
     seconds = []
     for _ in range(REPEATS):
         start = time.perf_counter()
@@ -158,9 +158,9 @@ def _cpu(engine: Engine) -> float:
 
 
 def _java() -> Path:
-    from loloha.engines.spark import local_session
+    from loloha.engines.spark import started
 
-    return Path("/proc") / str(local_session().sparkContext._gateway.proc.pid)
+    return Path("/proc") / str(started().sparkContext._gateway.proc.pid)
 
 
 def decode(size: Size) -> dict[str, float]:

@@ -8,7 +8,7 @@ import pytest
 
 from logs import draw, kind, make_log, messy, protocol
 from loloha.engines import Engine, make_engine
-from loloha.engines.spark import local_session
+from loloha.engines.spark import started
 
 __all__ = ["draw", "kind", "make_log", "messy", "protocol"]
 
@@ -25,7 +25,7 @@ def spark() -> Iterator[Engine]:
     pytest.importorskip("pyspark", reason="needs pyspark: pip install 'loloha[spark]'")
     if not shutil.which("java") and not os.environ.get("JAVA_HOME"):
         pytest.skip("no Java on this machine; Spark needs Java 17 or newer")
-    session = local_session()
+    session = started()
     session.sparkContext.setLogLevel("OFF")
     # Small data: compiling a query and cutting it into tasks takes longer than running it.
     session.conf.set("spark.sql.shuffle.partitions", "1")

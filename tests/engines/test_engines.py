@@ -17,7 +17,7 @@ from loloha.engines import REGISTRY, duckdb, local, make_engine, sql, tally
 from loloha.engines.base import library
 from loloha.engines.linked import join
 from loloha.engines.result import by_round
-from loloha.engines.spark import local_session
+from loloha.engines.spark import started
 from loloha.errors import ParameterError, WireError
 from loloha.report import Report
 
@@ -288,7 +288,7 @@ def test_spark_runs_the_statement_that_is_printed(draw, make_log, spark):
     log = make_log(PROTOCOL, (0, draw(PROTOCOL, 50, 0)), (3, draw(PROTOCOL, 20, 1)))
     files = {round: [file.path for file in listed] for round, listed in log.scan().rounds.items()}
     query = sql.statement(PROTOCOL, "spark", sql.files_of(PROTOCOL, "spark", files), total=True)
-    table = local_session().sql(query).toArrow()
+    table = started().sql(query).toArrow()
     got = [
         (one.round, one.counts.tolist(), one.n, one.duplicates, one.conflicts)
         for one in by_round(PROTOCOL, table, total=True)

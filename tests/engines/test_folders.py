@@ -18,7 +18,7 @@ from loloha.cli import main
 from loloha.engines import RoundTally, linked, local, sql, tally
 from loloha.engines.base import plain_path
 from loloha.engines.result import by_round
-from loloha.engines.spark import local_session
+from loloha.engines.spark import started
 from loloha.errors import ParameterError, WireError
 from loloha.reportlog import ReportLog
 
@@ -66,7 +66,7 @@ def by_statement(dialect: str, log: ReportLog, **options: Any) -> Any:
         log.protocol, dialect, sql.files_of(log.protocol, dialect, files), total=True, **options
     )
     if dialect == "spark":
-        table = local_session().sql(query).toArrow()
+        table = started().sql(query).toArrow()
     else:
         table = pa.table(duckdb.connect().sql(query))
     return [

@@ -57,7 +57,7 @@ def test_a_session_is_the_active_one_or_is_started_here_or_at_the_master(
     assert spark.started("yarn") == there
     assert spark.started("sc://host") == {"name": "loloha", "remote": "sc://host"}
     active[0] = "the active one"
-    assert spark.local_session() == "the active one"
+    assert spark.started() == "the active one"
     assert spark.started("yarn") == there
     active[0] = None
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")

@@ -127,11 +127,6 @@ def started(master: str | None = None, conf: Mapping[str, str] | None = None) ->
         return builder.getOrCreate()
 
 
-def local_session() -> Any:
-    """The active session, else one on this machine alone."""
-    return started()
-
-
 def _memory() -> dict[str, str]:
     """Half of the machine's memory: with Java's default of 1 GiB the replay guard goes to disk."""
     try:
