@@ -15,6 +15,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from address_vectors import address_vectors
 from answer_vectors import answer_vectors
 from laws.variants import FLAGSHIPS
 from limit_vectors import limit_vectors
@@ -227,6 +228,7 @@ def files() -> dict[str, str]:
         "panels.json": lines(panel_vectors()),
         "thresholds.json": lines(threshold_vectors()),
         "values.json": lines(value_vectors()),
+        "addresses.json": lines(address_vectors()),
         "answers.json": lines(answer_vectors()),
         "limits.json": lines(limit_vectors()),
         "messages.json": lines(message_vectors()),

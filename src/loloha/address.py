@@ -280,7 +280,8 @@ def located(given: str | os.PathLike[str] | Address) -> Location:
 
 def at(place: Location) -> tuple[str, Any]:
     """A file's path and its filesystem (None for this machine's), as Parquet readers take them."""
-    return place.within if isinstance(place, Address) else (str(place), None)
+    # Absolute: of a relative path they take "~" for a home, and "file:" for a scheme.
+    return place.within if isinstance(place, Address) else (str(place.absolute()), None)
 
 
 def written(place: Location) -> float:

@@ -175,6 +175,12 @@ def test_labels_of_a_terminal_that_are_no_utf8_are_refused(
     assert "UTF-8" in capsys.readouterr().err
 
 
+def test_a_table_whose_name_is_no_utf8_is_run(there: Path) -> None:
+    Path("\udcff.csv").write_text("user,r0\na,x\nb,y\n")
+    assert main([*RUN, "\udcff.csv", "--out", "out"]) == 0
+    assert json.loads(Path("out/metrics.json").read_bytes())["data_set"]["name"] == "?"
+
+
 def test_a_log_and_its_truth_are_there_together_or_not_at_all(
     there: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

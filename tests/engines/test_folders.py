@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
@@ -113,12 +114,38 @@ def test_every_kind_of_report_has_its_own_columns(kind, draw, make_log):
     check(log, expected, ["local", "duckdb"], "duckdb")
 
 
-@pytest.mark.parametrize("name", ["*\\", "\\[1]", "a\\b/c?"])
-def test_duckdb_reads_no_backslash_beside_a_letter_of_a_pattern(draw, make_log, name):
-    log = make_log(PROTOCOL, (0, draw(PROTOCOL, 40, 0)), name=f"{name}/LOG")
+def test_a_backslash_beside_a_letter_of_a_pattern_has_no_words_in_a_statement(draw, make_log):
+    log = make_log(PROTOCOL, (0, draw(PROTOCOL, 40, 0)), name="*\\/\\?[1]/a\\b/c?/LOG")
+    assert counts("duckdb", log) == counts("local", log)
     assert counts("local", log)[0][2] == 40
     with pytest.raises(ParameterError, match=r"path must be without .* use engine 'local'"):
-        counts("duckdb", log)
+        by_statement("duckdb", log)
+
+
+def test_a_relative_path_is_no_home_and_no_address(draw, make_log, monkeypatch):
+    """Readers of Parquet files take "~" for a home, and "file:" for a scheme."""
+    log = make_log(PROTOCOL, (0, draw(PROTOCOL, 40, 0)))
+    monkeypatch.chdir(log.root.parent)
+    for name in ("~", "~root", "file:", "http:", "-", "\\\\?\\C:"):
+        shutil.copytree(log.root, name)
+        assert counts("local", ReportLog(Path(name), PROTOCOL)) == counts("local", log), name
+        assert counts("duckdb", ReportLog(Path(name), PROTOCOL)) == counts("local", log), name
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_names_of_letters_that_mean_something_elsewhere(draw, make_log, monkeypatch, seed):
+    log = make_log(PROTOCOL, (0, draw(PROTOCOL, 40, 0)))
+    expected = counts("local", log)
+    monkeypatch.chdir(log.root.parent)
+    drawn = random.Random(seed)
+    for _ in range(6):
+        letters = drawn.choices(
+            "\\?*[]{}#%a '\"\n!-,.:=~$&;|`()^@+<>\t\u00e9", k=drawn.randint(1, 6)
+        )
+        name = "".join(letters) + "x"
+        shutil.copytree(log.root, name)
+        for engine in ("local", "duckdb"):
+            assert counts(engine, ReportLog(Path(name), PROTOCOL)) == expected, name
 
 
 def test_a_log_is_the_same_by_a_link_and_a_relative_path(draw, make_log, monkeypatch):

@@ -1,6 +1,8 @@
 """How a device waits, tries again and gives up."""
 
+import random
 import socket
+from socket import gaierror
 from typing import Any
 
 import pytest
@@ -103,6 +105,34 @@ def test_why_nothing_was_answered_is_said(
 def test_bad_addresses_are_refused(url: Any) -> None:
     with pytest.raises(ParameterError, match="url must"):
         Connection(url)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_any_text_is_an_address_or_refused(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is taken can be looked up, and asked: a host with an empty part cannot."""
+
+    def lookup(host: str, *_: Any) -> None:
+        host.encode("idna")
+        raise gaierror("no such host")
+
+    monkeypatch.setattr("socket.getaddrinfo", lookup)
+    parts = [
+        *"ab.-_/:@?#%[]\\\t\n\0 \x7f\x85*<|\u00e9\u3002\uff11\u200d\udcff0",
+        "::1",
+        "xn--",
+        "a" * 64,
+    ]
+    drawn, asked = random.Random(seed), 0
+    for _ in range(2000):
+        text = "http://" + "".join(drawn.choices(parts, k=drawn.randint(1, 5)))
+        try:
+            connection = Connection(text, patience=ONCE)
+        except ParameterError:
+            continue
+        asked += 1
+        with connection, pytest.raises(Unreachable):
+            connection.get("/x")
+    assert asked > 50
 
 
 def test_redirections_are_not_followed() -> None:

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -107,14 +108,15 @@ def test_chosen_bins_are_rows_of_the_whole() -> None:
         estimate.table(labels="ab")
 
 
-def test_what_is_written_is_read_again(tmp_path: Any) -> None:
+def test_what_is_written_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = simulation()
     series = found.observations()
-    for name, write in (("a.parquet", pyarrow.parquet.write_table), ("a.csv", csv.write_csv)):
+    monkeypatch.chdir(tmp_path)
+    for name, write in (("~.parquet", pyarrow.parquet.write_table), ("file:a.csv", csv.write_csv)):
         rows = pyarrow.table(found)
         shuffled = rows.take([3, 0, 2, 1])
         write(shuffled, tmp_path / name)
-        table = EstimateTable.read(tmp_path / name)
+        table = EstimateTable.read(Path(name))
         assert table.to_frame().select(COLUMNS).equals(rows.select(COLUMNS))
         read = Observations.of_table(table, found.protocol)
         assert read.rounds == list(series.rounds)

@@ -1,6 +1,6 @@
 /** What devices and collector agree on: protocol, labelled domain and schedule, known by its hash. */
 
-import { choice, integer, isInteger, members, optional, text, tried } from "./check.js";
+import { choice, integer, isInteger, members, optional, real, text, tried } from "./check.js";
 import { domain } from "./domain.js";
 import { CampaignError, DomainError, must } from "./errors.js";
 import { canonical } from "./json.js";
@@ -110,6 +110,7 @@ export class Campaign {
   /** Number of the round that holds a moment in Unix seconds; negative before the start. */
   roundAt(moment) {
     const { start, seconds } = this.schedule;
+    real(-1e15, 1e15)("moment", moment);
     return Math.floor((Math.floor(moment) - start) / seconds);
   }
 }

@@ -52,6 +52,20 @@ export function members(plain, checks, names = Object.keys(checks)) {
   return checked;
 }
 
+/** The members of an object that a call is given, each read once; none for nothing. */
+export function given(name, plain) {
+  const read = typeof (plain ?? {}) === "object" && tried((one) => ({ ...one }), plain);
+  must(read, `${name} must be an object, {name: value, ...}; correct it`);
+  return read;
+}
+
+/** Whether something has these methods. */
+export const isAble = (one, ...methods) => tried(() => methods.every((method) => typeof one[method] === "function"));
+
+export const isProtocol = (one) => tried(() => one.encoding.memoSymbols > 0);
+
+export const isCampaign = (one) => tried(() => one.schedule.seconds > 0 && isProtocol(one.protocol));
+
 /** What `act` gives, undefined where it fails. */
 export function tried(act, given) {
   try {

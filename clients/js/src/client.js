@@ -1,6 +1,6 @@
 /** One user's device: key, memo, what was sent for which round. The only thing that sees values. */
 
-import { integer, isAmount, isInteger, round as checkRound } from "./check.js";
+import { given, integer, isAble, isAmount, isInteger, isProtocol, round as checkRound, tried } from "./check.js";
 import { DomainError, StateError, UNKNOWN, must, sound } from "./errors.js";
 import { canonical, parse, sealed, unsealed } from "./json.js";
 import { afford, bound, checkLimit, claimOf, committedBefore, covers } from "./limit.js";
@@ -34,19 +34,26 @@ export class Client {
    * @param {object} [options.account] `account` of the same user's earlier client
    * @param {number} [options.every] in how many rounds it reports once: of the campaign's schedule
    */
-  constructor(protocol, { key = null, limit = null, rng = new SecureRng(), account = {}, every = 1 } = {}) {
+  constructor(protocol, options) {
+    const { key = null, limit = null, rng = new SecureRng(), account, every = 1 } = given("options", options);
+    const { spent = 0, answered = [], committed = spent, residue } = given("account", account);
+    must(isProtocol(protocol), "protocol must be a Protocol");
+    must(isAble(rng, "bernoulli", "below"), "rng must have bernoulli and below");
+    const isPast = isAmount(spent) && typeof committed === "number" && tried(areRounds, answered);
+    must(isPast, "account must be of an earlier client");
+    integer(1, 2 ** 24)("every", every);
     this.protocol = protocol;
     this.#rng = rng;
     const isKey = key === null || (protocol.longitudinal && protocol.encoding.isKey(key));
     must(isKey, "key must be one of the protocol's (not shown); ask the collector for one");
-    checkLimit(limit, account.committed ?? account.spent ?? 0, [claimOf(protocol)], protocol);
-    integer(0, every - 1)("residue", account.residue ?? 0);
-    this.#begin(key, account, every);
+    checkLimit(limit, committed, [claimOf(protocol)], protocol);
+    integer(0, every - 1)("residue", residue ?? 0);
+    this.#begin(key, { spent, answered, committed, residue }, every);
     this.#state.limit = bound(limit);
   }
 
   /** Start with an empty memo and, unless they are given, a new key and residue. */
-  #begin(key, { spent = 0, answered = [], committed = spent, residue }, every) {
+  #begin(key, { spent, answered = [], committed, residue }, every) {
     const { spec, longitudinal, encoding } = this.protocol;
     this.#committed = committed;
     this.#state = {
@@ -122,11 +129,12 @@ export class Client {
 
   /** Whether it reports in a round; one that was missed is not made up for. */
   isDue(round) {
-    return round % this.every === (this.#state.panel?.[1] ?? 0);
+    return checkRound("round", round) % this.every === (this.#state.panel?.[1] ?? 0);
   }
 
   /** Whether a round was answered, or counts as such; it is never answered again. */
   hasAnswered(round) {
+    checkRound("round", round);
     return this.#state.answered.some(([first, last]) => first <= round && round <= last);
   }
 
@@ -210,7 +218,8 @@ export class Client {
    * @param {boolean} [options.wait] whether to wait for rounds that were not answered yet; if not, a
    *   round that was counted and is answered again counts this user twice. Panels always wait
    */
-  reset({ wait = true } = {}) {
+  reset(options) {
+    let { wait = true } = given("options", options);
     wait ||= this.every > 1;
     const { spent, answered, committed } = this.account;
     afford(this.limit, this.committed + claimOf(this.protocol));

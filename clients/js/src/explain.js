@@ -1,7 +1,8 @@
 /** What a user agrees to, in plain words; for one campaign or several. The same text as Python's. */
 
+import { given, isCampaign } from "./check.js";
 import { must } from "./errors.js";
-import { claimOf, covers, first } from "./limit.js";
+import { checkAmount, claimOf, covers, first } from "./limit.js";
 import { factor, general, sum } from "./number.js";
 
 export { explainPreview } from "./words.js";
@@ -16,13 +17,19 @@ export { explainPreview } from "./words.js";
  *   that they succeed
  * @returns {string} a statement a line
  */
-export function explainAll(campaigns, { limit = Infinity, after = [] } = {}) {
+export function explainAll(campaigns, options) {
+  const { limit: asked, after = [] } = given("options", options);
+  const limit = asked ?? Infinity;
+  for (const list of [campaigns, after]) {
+    must(Array.isArray(list) && list.every(isCampaign), "campaigns must be a list of them, from Campaign.read");
+  }
   must(campaigns.length, "campaigns must hold at least one, got none");
+  checkAmount(limit);
   const lines = [
     "Values stay on the device. It sends answers that are drawn at random: each could have been sent under any other value.",
     ...campaigns.map(one),
     ...(campaigns.length > 1 ? [together(campaigns)] : []),
-    most(campaigns, limit ?? Infinity),
+    most(campaigns, limit),
     ...(after.length ? [both(after, campaigns)] : []),
     "Not covered by any of these numbers: when values change and when back, which shows in the " +
       "reports the more the longer they run; whether and when reports are sent, and from where.",

@@ -19,9 +19,11 @@ export const claimOf = ({ longitudinal, cap, loss }) => (longitudinal ? cap : lo
 /** What one report was asked to lose at most. */
 export const first = ({ spec, loss }) => spec.eps_1 ?? loss;
 
+export const checkAmount = (limit) => must(limit === null || (typeof limit === "number" && limit > 0), "limit must be a number above 0");
+
 /** Refuse a limit that does not cover what was committed before and what clients claim; says what would fit. */
 export function checkLimit(limit, before, claims, protocol) {
-  must(limit === null || (typeof limit === "number" && limit > 0), "limit must be a number above 0");
+  checkAmount(limit);
   const least = sum(claims, before);
   if (covers(limit, least)) return;
   const { spec, loss } = protocol ?? {};

@@ -1,11 +1,20 @@
 /** One report as JSON: within a campaign and a round, every message has the same length. */
 
+import { round as checkRound, tried } from "./check.js";
 import { keyOf, keyText } from "./encoding.js";
 import { canonical } from "./json.js";
 import { must } from "./errors.js";
 
 /** The message of a report; `ticket` goes with a key that the collector has assigned. */
-export function encode({ fingerprint, protocol: { encoding } }, { key, y }, { round, reporter, ticket }) {
+export function encode(...report) {
+  const message = tried(written, report);
+  must(message, "report must be a client's, for a round of a campaign; see Client.report, Client.reporter");
+  return message;
+}
+
+function written([{ fingerprint, protocol: { encoding } }, { key, y }, { round, reporter, ticket }]) {
+  checkRound("round", round);
+  must(typeof reporter === "string");
   return JSON.stringify({
     version: 1,
     campaign: fingerprint,

@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { constants, promises as fs } from "node:fs";
 import { createServer } from "node:net";
 import path from "node:path";
-import { StateError } from "./errors.js";
+import { StateError, must } from "./errors.js";
 import { turns } from "./storage.js";
 
 export * from "./index.js";
@@ -17,6 +17,7 @@ const EXCLUSIVE = { darwin: 0x20 | constants.O_NONBLOCK, win32: 0x10000000 }[pro
 
 /** Keeps a state in a file of its own, which only its owner can read. The folder must exist. */
 export function fileStorage(file) {
+  must(typeof file === "string" && file, "file must be a path, as text");
   const turn = turns();
   return {
     read: async () => readText(await target(file)),

@@ -1,6 +1,7 @@
 /** Requests to a collector, repeated with patience; what an answer settles. */
 
 import { JSON_MEDIA, LARGEST_ANSWER, answerOf, answersOf, detailOf, fateOf, retryAfter } from "./answer.js";
+import { integer, isAble, real } from "./check.js";
 import { Unreachable, must } from "./errors.js";
 
 const LARGEST_DOCUMENT = 2 ** 26;
@@ -27,6 +28,9 @@ export function post({
   sleep = (seconds) => new Promise((done) => setTimeout(done, 1000 * seconds)),
   fetch: asking = (...request) => fetch(...request),
 }) {
+  integer(1)("attempts", attempts);
+  for (const [name, seconds] of Object.entries({ first, longest, timeout })) real(0, 1e6)(name, seconds);
+  must(isAble({ clock, sleep, asking }, "clock", "sleep", "asking"), "clock, sleep and fetch must be functions");
   /** By origin, since when, how long and after how many failures in a row nothing is to be asked. */
   const rests = new Map();
 

@@ -1,6 +1,6 @@
 /** The fourteen protocols: public rules that device and server share, derived from a specification. */
 
-import { choice, integer, members, optional, real } from "./check.js";
+import { choice, given, integer, members, optional, real } from "./check.js";
 import { oneHot, sampledBuckets, symbolEncoding, symbolsOf } from "./encoding.js";
 import { must } from "./errors.js";
 import {
@@ -108,8 +108,9 @@ export const PROTOCOLS = Object.keys(REGISTRY);
 
 /** Rules of one protocol for one domain and one budget; immutable. */
 export class Protocol {
-  /** @param {object} spec what `to_dict` gives in Python: type, version and every parameter. */
-  constructor(spec) {
+  /** @param {object} plain what `to_dict` gives in Python: type, version and every parameter. */
+  constructor(plain) {
+    const spec = given("protocol", plain);
     const { parameters, encodingOf, firstOf, secondOf } = 
       REGISTRY[choice(...PROTOCOLS)("protocol", spec?.type)];
     members(spec, PARAMETERS, ["type", "version", ...parameters]);

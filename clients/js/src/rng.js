@@ -1,5 +1,7 @@
 /** The random source of a device: two primitives, everything else is drawn through them. */
 
+import { isInteger } from "./check.js";
+import { must } from "./errors.js";
 import { SCALE } from "./exact.js";
 
 // The most that one call of getRandomValues gives.
@@ -12,11 +14,13 @@ export class SecureRng {
 
   /** True with probability exactly threshold / 2^53. */
   bernoulli(threshold) {
+    if (!isInteger(threshold, SCALE)) must(false, "threshold must be an integer, out of 2^53");
     return this.#uniform() < threshold;
   }
 
   /** An integer uniform on 0..n-1, 1 <= n <= 2^53. */
   below(n) {
+    must(isInteger(n, SCALE, 1) || n === SCALE, "n must be an integer from 1 to 2^53");
     // The last, incomplete run of n numbers is drawn again.
     const end = SCALE - (SCALE % n);
     let drawn;

@@ -2,24 +2,26 @@
 
 import { detailOf } from "./answer.js";
 import { Campaign } from "./campaign.js";
-import { real, round as checkRound } from "./check.js";
-import { Client, again, deleted, forgotten } from "./client.js";
+import { given, isAble, isCampaign, real, round as checkRound, tried } from "./check.js";
+import { again, deleted, forgotten } from "./client.js";
 import { courier, lifeOf, waitingIn } from "./delivery.js";
+import { agreeTo, enrolled } from "./enrolment.js";
 import { CampaignError, StateError, must } from "./errors.js";
 import { stateStore } from "./store.js";
-import { afford, bound, checkLimit, claimOf, covers } from "./limit.js";
+import { afford, checkLimit, claimOf, covers } from "./limit.js";
 import { encode } from "./message.js";
 import { byNumber, sum } from "./number.js";
 import { isOptedOut, isSilenced } from "./optout.js";
 import { outbox } from "./outbox.js";
 import { post } from "./post.js";
 import { previewOf } from "./preview.js";
-import { agreed, assigned, committedOf, fingerprintOf, haveNames, ledgerAfter, lossOf, only, remainsOf, textOf } from "./state.js";
+import { addressOf, agreed, assigned, committedOf, fingerprintOf, haveNames, ledgerAfter, lossOf, only, remainsOf, textOf } from "./state.js";
 
 /** Reports of one campaign that wait to be sent; beyond it the oldest is dropped. */
 const MOST_QUEUED = 1000;
 /** Unix seconds as a clock can show them. */
 const moment = real(-1e15, 1e15);
+const LISTEN = "addEventListener";
 
 /** The reports of one user, for one campaign or several under one agreement, in one storage. */
 export class Sender {
@@ -36,7 +38,9 @@ export class Sender {
    * @param {() => number} [options.clock] Unix seconds
    * @param {object} [options.patience] see `post`
    */
-  constructor(storage, { clock = () => Date.now() / 1000, ...patience } = {}) {
+  constructor(storage, options) {
+    const { clock = () => Date.now() / 1000, ...patience } = given("options", options);
+    must(isAble(storage, "read", "change"), "storage must have read and change; use indexedDbStorage, fileStorage or memoryStorage");
     this.#clock = clock;
     this.#store = stateStore(storage);
     this.#post = post({ clock, ...patience });
@@ -76,7 +80,8 @@ export class Sender {
    *   set, or the browser says that its user wants none of this, and had not agreed before
    * @throws {StateError} if the user withdraws before it is stored
    */
-  async agree(url, { token = null, limit = null, wait = true } = {}) {
+  async agree(url, options) {
+    const { token = null, limit = null, wait = true } = given("options", options);
     const urls = [url].flat();
     const wanted = new Set(urls.map(fingerprintOf));
     must(wanted.size && wanted.size === urls.length, "url must name campaigns, each once");
@@ -109,8 +114,9 @@ export class Sender {
   /** What collectors give of each campaign; nothing is asked for that the limit does not cover. */
   async #ask(urls, tokens, limit, { committed }) {
     const joined = [];
-    for (const url of urls) {
-      const token = typeof tokens === "string" ? tokens : (tokens?.[url] ?? null);
+    for (const one of urls) {
+      const url = addressOf(one);
+      const token = typeof tokens === "string" ? tokens : (given("token", tokens)[one] ?? null);
       const document = await this.#post.ask(`${url}/document`, { token });
       must(document.status === 200, `collector must know the campaign: ${detailOf(document)}`, CampaignError);
       const campaign = await Campaign.read(document.text, fingerprintOf(url));
@@ -142,9 +148,10 @@ export class Sender {
    * @returns {Promise<boolean>} whether it was counted; false, with nothing sent, where the browser or DO_NOT_TRACK
    *   says that its user wants none of this
    */
-  async decline(url, { token = null } = {}) {
-    fingerprintOf(url);
-    return !isOptedOut() && this.#post.decline(`${url}/opt-outs`, token);
+  async decline(url, options) {
+    const { token = null } = given("options", options);
+    const address = addressOf(url);
+    return !isOptedOut() && this.#post.decline(`${address}/opt-outs`, token);
   }
 
   /**
@@ -196,8 +203,10 @@ export class Sender {
     return this.#store.change((state) => this.#answer(state, values, options));
   }
 
-  async #answer(state, values, { round = null } = {}) {
+  async #answer(state, plain, options) {
     const enrolments = agreed(state);
+    const values = given("values", plain);
+    const { round = null } = given("options", options);
     // All are checked before any is answered.
     const named = Object.keys(values).map((name) => enrolments.find(({ campaign }) => campaign.name === name));
     must(named.every(Boolean), "values must be for campaigns that the user agreed to, by name");
@@ -253,9 +262,12 @@ export class Sender {
    *   that has left the queue; or "example", of a client that is thrown away and a value taken at random, which
    *   says nothing of the user; `reason` is a code for why nothing is drawn as things are
    */
-  async preview(campaign, { round } = {}) {
+  async preview(campaign, options) {
+    const { round } = given("options", options);
     const state = await this.#store.read();
-    const { fingerprint } = (campaign ??= only(state).campaign);
+    campaign ??= only(state).campaign;
+    must(isCampaign(campaign), "campaign must be a Campaign; leave it out for the one that the user agreed to");
+    const { fingerprint } = campaign;
     const now = checkRound("round", round ?? Math.max(0, campaign.roundAt(this.#now())));
     const enrolment = state.enrolments.find((one) => one.campaign.fingerprint === fingerprint) ?? {};
     const isCovered = covers(state.limit, committedOf(state) + campaign.protocol.perReport);
@@ -289,8 +301,8 @@ export class Sender {
    * @returns {() => void} ends it
    */
   deliverOnHide(page = globalThis) {
-    const { document } = page;
-    must(document, "page must have a document; elsewhere call deliver", StateError);
+    const document = tried(() => page.document);
+    must(isAble(page, LISTEN) && isAble(document, LISTEN), "page must have a document; elsewhere call deliver", StateError);
     const { open, close, leave } = this.#outbox;
     const change = () => (document.visibilityState === "hidden" ? leave() : open());
     // Its signal ends all.
@@ -311,7 +323,8 @@ export class Sender {
    * @param {object} [options]
    * @param {boolean} [options.wait] see `agree`
    */
-  reset({ wait = true } = {}) {
+  async reset(options) {
+    let { wait = true } = given("options", options);
     return this.#store.change((state) => {
       const enrolments = agreed(state);
       const drawn = enrolments.every(({ campaign }) => campaign.keys === "drawn");
@@ -326,25 +339,4 @@ export class Sender {
       return forgotten(lossOf(state), sum(protocols.map(({ cap }) => cap)), wait);
     });
   }
-}
-
-/** A new enrolment, which goes on in its panel and may leave out rounds that were answered. */
-function enrolled({ key, ...one }, known, wait, before) {
-  const { protocol, fingerprint, schedule: { every } } = one.campaign;
-  const answered = known[fingerprint];
-  // It was answered itself, and is no gap that was closed.
-  const last = answered?.at(-1)?.[1];
-  // A window of a panel holds one report, whoever asks for another.
-  const account = { residue: last && last % every, ...before, answered: wait || every > 1 ? answered : undefined };
-  return { ...one, client: new Client(protocol, { key, account, every }), queue: [] };
-}
-
-/** Take a limit for all enrolments together, as the user asks. */
-function agreeTo(limit, state) {
-  const clients = state.enrolments.map(({ client }) => client);
-  // From here on what was spent stands for what is not known.
-  const committed = state.committed || state.spent;
-  checkLimit(limit, sum(clients.map(({ committedBefore }) => committedBefore), committed), clients.map(({ claim }) => claim));
-  for (const client of clients) client.setLimit(null);
-  Object.assign(state, { limit: bound(limit), committed });
 }

@@ -18,8 +18,11 @@ const VERSION = 2;
 const LEDGER = "loloha-spent";
 /** A ticket goes out with every report: it must not become a place for whatever a server likes. */
 const isTicket = (ticket) => typeof ticket === "string" && /^[0-9a-f]{32}$/.test(ticket);
-// As it is written: a browser takes others for it, such as one with a space at its end, and asks elsewhere.
-const ADDRESS = /^(?:https?|HTTPS?):\/\/[^@/\\?#\s]+(?:\/[^\\?#\s]*)?\/v1\/campaigns\/([0-9a-f]{64})$/;
+// As it is written: a browser mends others, such as one with a space at its end, and asks elsewhere.
+const LABEL = String.raw`(?:[\w-]|[^\0-\x7f\s]){1,63}`;
+const HOST = String.raw`(\[[\da-fA-F:.]+\]|(?:${LABEL}\.)*${LABEL}\.?)(?::\d{1,5})?`;
+const PATH = String.raw`(?:\/(?!(?:\.|%2[Ee]){1,2}\/)[\w.~!$&'()*+,;=:@%-]*)*`;
+const ADDRESS = RegExp(`^(?:https?|HTTPS?)://${HOST}${PATH}/v1/campaigns/([0-9a-f]{64})/*$`);
 
 /**
  * Everything that one storage holds: an agreement, or what outlives one.
@@ -67,6 +70,7 @@ async function readState(text, isKnown) {
 
 async function enrolmentOf({ url, token, ticket, queue, campaign: document, client: plain, halted = null }, isKnown) {
   const campaign = await Campaign.restore(document, fingerprintOf(url));
+  must(!url.endsWith("/"));
   const client = await Client.restore(plain, campaign);
   must(client.every === campaign.schedule.every);
   must((token === null || isVisible(token)) && (ticket === null || isTicket(ticket)) && [null, ...HALTED].includes(halted));
@@ -171,9 +175,20 @@ export const haveNames = (enrolments) =>
 
 /** The fingerprint that an address ends with. */
 export function fingerprintOf(url) {
-  const address = tried(() => new URL(url).port !== "0" && ADDRESS.exec(url));
-  must(address, "url must be https://HOST/v1/campaigns/FINGERPRINT");
-  return address[1];
+  const fingerprint = tried(() => {
+    const { port, hostname } = new URL(url);
+    const [, host, one] = ADDRESS.exec(url);
+    const isAsWritten = port !== "0" && (/[^\w.-]/.test(host) || hostname === host.toLowerCase());
+    return isAsWritten && one;
+  });
+  must(fingerprint, "url must be https://HOST/v1/campaigns/FINGERPRINT");
+  return fingerprint;
+}
+
+/** The address of a campaign as it is stored: without slashes at its end. */
+export function addressOf(url) {
+  fingerprintOf(url);
+  return url.replace(/\/+$/, "");
 }
 
 /** Key and ticket of what a collector answered, undefined if it holds neither. */

@@ -8,11 +8,12 @@
  *                       changes anything: what was read since then may be acted on at once.
  */
 
-import { tried } from "./check.js";
+import { given, real, tried } from "./check.js";
 import { StateError, must } from "./errors.js";
 
 /** Keeps a state while the process lives: for tests, and where a user wants nothing stored. */
 export function memoryStorage(text = null) {
+  must(text === null || typeof text === "string", "text must be what read gave, or null");
   const holders = new Set();
   const write = async (made) => {
     text = made;
@@ -62,7 +63,10 @@ const CALL_AGAIN = 0.1;
  * @param {number} [options.timeout] seconds for one answer of the browser's storage; three times as long
  *   for one of another tab
  */
-export function indexedDbStorage(name = "loloha", { timeout = 10 } = {}) {
+export function indexedDbStorage(name = "loloha", options) {
+  const { timeout = 10 } = given("options", options);
+  real(0, 1e6)("timeout", timeout);
+  must(typeof name === "string", "name must be text");
   const { indexedDB, navigator } = globalThis;
   const isAble = indexedDB && navigator?.locks;
   must(

@@ -1,5 +1,7 @@
 /** What one report says, in plain words: the same text as Python's. */
 
+import { tried } from "./check.js";
+import { must } from "./errors.js";
 import { first } from "./limit.js";
 import { factor, unhex } from "./number.js";
 
@@ -29,7 +31,13 @@ const REASONS = {
  *
  * @param {import("./index.js").Preview} preview
  */
-export function explainPreview({ campaign, round, kind, message, url, reason }) {
+export function explainPreview(preview) {
+  const text = tried(explained, preview);
+  must(text, "preview must be what Sender.preview gives");
+  return text;
+}
+
+function explained({ campaign, round, kind, message, url, reason }) {
   const { name, protocol } = campaign;
   const { k, longitudinal } = protocol;
   const plain = JSON.parse(message);

@@ -118,7 +118,7 @@ def _write_truth(path: Path, counts: Any) -> None:
     users = counts[rounds, values]
     share = users / counts.sum(axis=1)[rounds]
     columns = {"round": rounds, "value": values, "truth": share}
-    parquet.write_table(pyarrow.table(columns), path)
+    parquet.write_table(pyarrow.table(columns), at(path)[0])
 
 
 @group.command()

@@ -110,7 +110,7 @@ def report(
 
 def _check(label: str, sender: Sender, campaign: str) -> None:
     """Refuse a value that is none of the campaign's before any consent is stored."""
-    from loloha.sender.agreement import fingerprint_of
+    from loloha.sender.url import fingerprint_of
 
     if sender.consent:
         sender.campaign.index(label)

@@ -9,7 +9,7 @@ from time import time
 from typing import TYPE_CHECKING, Any
 
 from loloha import checks
-from loloha.address import Location
+from loloha.address import Location, at
 from loloha.cli import campaign_file, console
 from loloha.cli.followed import COLUMNS, Followed, alone, row_of
 from loloha.cli.results_folder import new_folder
@@ -191,9 +191,9 @@ def _read(path: Path) -> Any:
 
     with typed(f"--result {str(path)!r} must be Parquet or CSV", "export the result once more"):
         if path.suffix == ".csv":
-            return csv.read_csv(path)
+            return csv.read_csv(at(path)[0])
         # Only the file's own columns: folder names are not parsed.
-        return parquet.read_table(path, partitioning=None)
+        return parquet.read_table(at(path)[0], partitioning=None)
 
 
 def _sources_of_result(path: Path) -> Callable[[int], list[str]]:

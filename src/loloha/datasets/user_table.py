@@ -190,7 +190,7 @@ def table(
             UserWarning,
             stacklevel=2,
         )
-    title = name or (Path(source).stem if isinstance(source, (str, Path)) else "table")
+    title = name or (_printable(Path(source).stem) if isinstance(source, (str, Path)) else "table")
     provenance = (
         f"User table {title!r}, domain {'given' if is_public else 'read off the data'} "
         f"(n = {len(values)}, k = {len(labels)}, tau = {len(rounds)})."
@@ -198,6 +198,11 @@ def table(
     library = type(source).__module__.partition(".")[0]
     backend = library if library in BACKENDS else None
     return Dataset(values, tuple(labels), title, "user", provenance, tuple(rounds), backend)
+
+
+def _printable(name: str) -> str:
+    """The name of a file, which may be no UTF-8, as text that can be."""
+    return name.encode(errors="replace").decode()
 
 
 def _index(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, ClassVar
 
 from loloha.address import Address, Location, at
 from loloha.engines import sql
 from loloha.engines.base import Engine, RoundCounts, library
 from loloha.engines.result import by_round
+from loloha.errors import ParameterError
 from loloha.protocols import Protocol
 from loloha.reportlog import LogFile
 from loloha.reportlog.folder import rows_of
@@ -108,9 +109,10 @@ def _apart(connection: Any, source: str, rows: int) -> Iterator[tuple[str, bool]
 
 
 def _source(connection: Any, round: int, files: Sequence[Location]) -> str:
-    """The FROM clause for the files of a round; those of an address come by pyarrow."""
+    """The FROM clause for the files of a round; by pyarrow where DuckDB has no words for them."""
     if not isinstance(files[0], Address):
-        return sql.parquet(files)
+        with suppress(ParameterError):
+            return sql.parquet(files)
     dataset = library("pyarrow.dataset", "engines")
     paths, filesystems = zip(*map(at, files), strict=True)
     files = dataset.dataset(list(paths), filesystem=filesystems[0], format="parquet")

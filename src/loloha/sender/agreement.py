@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
@@ -19,25 +18,15 @@ from loloha.client.state import implied
 from loloha.errors import BudgetError, CampaignError, ParameterError, StateError
 from loloha.protocols import Protocol
 from loloha.report import Key, Report
-from loloha.sender.connection import is_token, path_of
+from loloha.sender.connection import is_token
 from loloha.sender.ledger import Ledger, rounds_of_plain, rounds_to_plain
+from loloha.sender.url import fingerprint_of
 from loloha.wire.message import decode, encode, is_ticket
 
 STATE_TYPE, STATE_VERSION = "loloha-sender", 2
 MOST_QUEUED = 1_000
 """Reports of one campaign that wait to be sent; beyond it the oldest is dropped."""
-_ADDRESS = re.compile(r"(https?|HTTPS?)://[^@/\\?#\s]+(/[^\\?#\s]*)?/v1/campaigns/([0-9a-f]{64})/*")
 BEYOND_REPAIR = f"{DAMAGED}; delete it (AgreementFile.erase), and agree again only if the user does"
-
-
-def fingerprint_of(url: str) -> str:
-    """The fingerprint that the address of a campaign ends with."""
-    match = _ADDRESS.fullmatch(url) if path_of(url) else None
-    if match is None:
-        raise ParameterError(
-            "url must be https://HOST/v1/campaigns/FINGERPRINT, got another; copy the address"
-        )
-    return match[3]
 
 
 HALTED = None, "paused", "ended"
@@ -91,7 +80,7 @@ class Enrolment:
         if client.every != campaign.schedule.every:
             raise StateError(f"state must hold a client of its campaign; {BEYOND_REPAIR}")
         url, token, ticket = (plain[name] for name in ("url", "token", "ticket"))
-        if fingerprint_of(url) != campaign.fingerprint:
+        if fingerprint_of(url) != campaign.fingerprint or url.endswith("/"):
             raise StateError(f"state must hold the campaign that was agreed to; {BEYOND_REPAIR}")
         if token is not None and not is_token(token):
             raise StateError(f"state must hold a token as headers carry it; {BEYOND_REPAIR}")

@@ -13,14 +13,14 @@ from urllib.parse import urlencode
 from loloha.campaign import Campaign
 from loloha.errors import CampaignError, ParameterError
 from loloha.report import Key
-from loloha.sender.connection import Answer, Connection, Patience, Unreachable, path_of
+from loloha.sender.connection import Answer, Connection, Patience, Unreachable
 from loloha.sender.do_not_track import is_opted_out
+from loloha.sender.url import path_of
 from loloha.wire.message import is_ticket, key_from_text
 
 JSON, LINES = "application/json", "application/x-ndjson"
 _CAMPAIGN = re.compile(r"^(?P<base>.*)/v1/campaigns/(?P<fingerprint>[0-9a-f]{64})$")
-_GOOD = (200, 201)
-_DONE = 204
+_GOOD, _DONE = (200, 201), 204
 
 
 @dataclass(frozen=True)

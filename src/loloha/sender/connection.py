@@ -15,9 +15,9 @@ from datetime import UTC, datetime
 from functools import partial
 from socket import gaierror, socket
 from typing import Any, Self
-from urllib.parse import SplitResult, urlsplit
 
 from loloha.errors import LolohaError, ParameterError
+from loloha.sender.url import split
 
 _LARGEST_ANSWER = 64 << 20
 _LONGEST_DETAIL = 300
@@ -114,7 +114,7 @@ class Connection:
         timeout: float = 10.0,
         patience: Patience | None = None,
     ) -> None:
-        self._url = _split(url)
+        self._url = split(url)
         if token is not None and not is_token(token):
             # http.client would quote it in its error.
             raise ParameterError(
@@ -285,25 +285,6 @@ def _distrusted(error: ssl.SSLCertVerificationError) -> str:
         "for a private authority name its certificate in the variable SSL_CERT_FILE, else check "
         "the address and the clock"
     )
-
-
-def path_of(url: str) -> str:
-    """The path of a URL, without a slash at its end."""
-    return _split(url).path.rstrip("/")
-
-
-def _split(url: str) -> SplitResult:
-    try:
-        parts = urlsplit(str(url))
-        known = parts.scheme in ("http", "https") and bool(parts.hostname)
-        known = known and parts.port != 0 and parts.username is None
-    except ValueError:
-        known = False
-    if not known:
-        raise ParameterError(
-            "url must be http://HOST or https://HOST, without a user name, got another; correct it"
-        )
-    return parts
 
 
 def seconds_asked(headers: Mapping[str, str], now: float) -> float | None:

@@ -11,9 +11,10 @@ from functools import partial
 from loloha.sender.agreement import STATES, Enrolment, state_in
 from loloha.sender.agreement_file import AgreementFile, QueueChanged
 from loloha.sender.collector import JSON
-from loloha.sender.connection import Answer, Connection, Unreachable, path_of
+from loloha.sender.connection import Answer, Connection, Unreachable
 from loloha.sender.do_not_track import OPTED_OUT, is_opted_out
 from loloha.sender.receipt import Fate, answers_of, fate, halted
+from loloha.sender.url import path_of
 from loloha.wire.message import MOST_TOGETHER
 
 _OVER = "campaign has ended by its own end date; the report was dropped"

@@ -17,7 +17,6 @@ from loloha.sender.agreement import (
     Agreement,
     Enrolment,
     agreeable,
-    fingerprint_of,
     refuse_ended,
 )
 from loloha.sender.agreement_file import AgreementFile
@@ -25,6 +24,7 @@ from loloha.sender.collector import Collector
 from loloha.sender.connection import Patience
 from loloha.sender.do_not_track import is_opted_out
 from loloha.sender.ledger import Ledger
+from loloha.sender.url import address_of, fingerprint_of
 
 _AGES = 1e15
 """Seconds beyond any clock."""
@@ -173,7 +173,7 @@ class Participant:
             return None
         before = self._state.now()
         if before is None:
-            tokens = {url.rstrip("/"): _token(token, url) for url in urls}
+            tokens = {address_of(url): _token(token, url) for url in urls}
             after = self._enrol(tokens, limit, wait)
         else:
             after = before.again(wanted, limit)

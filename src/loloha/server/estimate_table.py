@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from loloha.address import at
 from loloha.errors import ParameterError
 from loloha.server.frame import as_kind, tables_needed
 
@@ -121,9 +122,9 @@ class EstimateTable:
                         column_types=texts, null_values=["", "nan"], strings_can_be_null=True,
                         quoted_strings_can_be_null=False,
                     )  # fmt: skip
-                    rows = csv.read_csv(path, convert_options=convert)
+                    rows = csv.read_csv(at(path)[0], convert_options=convert)
                 else:
-                    rows = parquet.read_table(path)
+                    rows = parquet.read_table(at(path)[0])
             except (ArrowInvalid, OSError) as error:
                 reason = getattr(error, "strerror", None) or "it is no table"
                 raise ParameterError(
