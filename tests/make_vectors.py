@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -214,28 +215,26 @@ def thresholds(channel: SymbolChannel | TableChannel | BitChannel | None) -> lis
     return [channel.set, channel.unset]
 
 
-def lines(vectors: Iterator[dict[str, Any]]) -> str:
-    """A JSON array, one vector a line."""
-    return "[\n" + ",\n".join(json.dumps(vector) for vector in vectors) + "\n]\n"
+FILES: dict[str, Callable[[], Iterator[dict[str, Any]]]] = {
+    "hashes.json": hash_vectors,
+    "clients.json": partial(client_vectors, joint=False),
+    "tables.json": partial(client_vectors, joint=True),
+    "panels.json": panel_vectors,
+    "thresholds.json": threshold_vectors,
+    "values.json": value_vectors,
+    "addresses.json": address_vectors,
+    "answers.json": answer_vectors,
+    "limits.json": limit_vectors,
+    "messages.json": message_vectors,
+    "states.json": state_vectors,
+}
 
 
-def files() -> dict[str, str]:
-    """Name -> text of every file of vectors."""
-    return {
-        "hashes.json": lines(hash_vectors()),
-        "clients.json": lines(client_vectors(joint=False)),
-        "tables.json": lines(client_vectors(joint=True)),
-        "panels.json": lines(panel_vectors()),
-        "thresholds.json": lines(threshold_vectors()),
-        "values.json": lines(value_vectors()),
-        "addresses.json": lines(address_vectors()),
-        "answers.json": lines(answer_vectors()),
-        "limits.json": lines(limit_vectors()),
-        "messages.json": lines(message_vectors()),
-        "states.json": lines(state_vectors()),
-    }
+def text(name: str) -> str:
+    """A file of vectors: a JSON array, one vector a line."""
+    return "[\n" + ",\n".join(json.dumps(vector) for vector in FILES[name]()) + "\n]\n"
 
 
 if __name__ == "__main__":
-    for name, text in files().items():
-        (VECTORS / name).write_text(text)
+    for name in FILES:
+        (VECTORS / name).write_text(text(name))
