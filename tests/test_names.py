@@ -5,10 +5,14 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from loloha.cli.application import COMMANDS
 
 SOURCES = Path(__file__).resolve().parents[1] / "src"
+Names = dict[Path, list[tuple[str, Any]]]
 
 # Named after what they are of, a module of the same name elsewhere: the sampler of an encoding, the
 # loops of a module, the picture of a result, a table of the docs, a protocol beside the registry.
@@ -21,12 +25,21 @@ NAMED_AFTER = {
 }
 
 
-def test_no_class_name_stands_twice() -> None:
+@pytest.fixture(scope="module")
+def names() -> Names:
+    """Each name that a module gives, and where."""
+    return {
+        path.relative_to(SOURCES): [*_names(ast.parse(path.read_text(encoding="utf-8")))]
+        for path in sorted(SOURCES.rglob("*.py"))
+    }
+
+
+def test_no_class_name_stands_twice(names: Names) -> None:
     places = defaultdict(list)
-    for path in sorted(SOURCES.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for path, named in names.items():
+        for name, node in named:
             if isinstance(node, ast.ClassDef):
-                places[node.name].append(str(path.relative_to(SOURCES)))
+                places[name].append(str(path))
     assert len(places) > 200
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
 
@@ -44,16 +57,15 @@ def test_no_module_name_stands_twice() -> None:
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
 
 
-def test_names_say_what_they_hold_not_how_it_came() -> None:
+def test_names_say_what_they_hold_not_how_it_came(names: Names) -> None:
     """`one` is a number, beside `zero` or `two`."""
     wrong = set()
-    for path in sorted(SOURCES.rglob("*.py")):
-        named = [*_names(ast.parse(path.read_text(encoding="utf-8")))]
+    for path, named in names.items():
         verbs = {"found", "told", "said", "held"}
         if not {"zero", "two"} & {name for name, _ in named}:
             verbs.add("one")
         wrong |= {
-            f"{path.relative_to(SOURCES)}:{node.lineno} {name}"
+            f"{path}:{node.lineno} {name}"
             for name, node in named
             if name in verbs
         }
@@ -71,11 +83,10 @@ JARGON = {
 ALLOWED = {("conform", "law"), ("errors.py", "law"), ("collector", "verdict")}
 
 
-def test_names_are_words_of_the_field() -> None:
+def test_names_are_words_of_the_field(names: Names) -> None:
     wrong = set()
-    for path in sorted(SOURCES.rglob("*.py")):
-        where, tree = path.relative_to(SOURCES), ast.parse(path.read_text(encoding="utf-8"))
-        for identifier in [path.stem, *(name for name, _ in _names(tree))]:
+    for where, named in names.items():
+        for identifier in {where.stem, *(name for name, _ in named)}:
             words = {word.lower() for word in re.findall("[A-Z]?[a-z]+|[A-Z]+", identifier)}
             jargon = (words | {word.removesuffix("s") for word in words}) & JARGON
             if any((where.parts[1], word) not in ALLOWED for word in jargon):
@@ -94,12 +105,14 @@ def test_names_of_tests_are_words_of_the_field() -> None:
     assert wrong == set()
 
 
-def _names(tree: ast.AST) -> Iterator[tuple[str, ast.expr | ast.arg | ast.stmt]]:
+def _names(tree: ast.AST) -> Iterator[tuple[str, Any]]:
     """Each name that a module gives, but for attributes that lead on from one of release 0.2.0."""
     renamed = {
         id(node.targets[0])
         for node in ast.walk(tree)
-        if isinstance(node, ast.Assign) and ast.unparse(node.value).startswith("_moved.renamed(")
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Call)
+        and ast.unparse(node.value.func) == "_moved.renamed"
     }
     for node in ast.walk(tree):
         match node:

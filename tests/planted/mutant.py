@@ -26,14 +26,14 @@ class Mutant(NamedTuple):
         """The file that gets the bug, and its text then."""
         old, new = _parts(self.old, self.new)
         home = (sources / "loloha" / self.file).resolve()
-        for files in ([home] if home.is_file() else [], sorted(sources.rglob("*.py"))):
+        for files in ([home] if home.is_file() else [], sources.rglob("*.py")):
             texts = {path: path.read_text() for path in files}
             trees = {path: ast.parse(text) for path, text in texts.items() if _may_hold(text, old)}
             found = [(path, place) for path in trees for place in _places(trees[path], old)]
             if len(found) == 1:
                 ((path, (node, field, start)),) = found
                 _put(new, node, field, slice(start, start + len(old)))
-                return path, ast.unparse(ast.fix_missing_locations(trees[path])) + "\n"
+                return path, ast.unparse(trees[path]) + "\n"
         raise LookupError(
             f"{self.file}, or all sources, must hold the old code of {self.bug!r} once"
         )
@@ -70,16 +70,14 @@ def _same(one: Any, other: Any) -> bool:
         return isinstance(other, list) and len(one) == len(other) and all(map(_same, one, other))
     if isinstance(one, ast.keyword) and isinstance(other, ast.Assign):
         return _same(ast.Name(one.arg), other.targets[0]) and _same(one.value, other.value)
-    if not isinstance(one, ast.AST):
+    if type(one) is not type(other) or not isinstance(one, ast.AST):
         return type(one) is type(other) and one == other
     if _is_head(other):
         fields = ["name", "args", "returns"]
     else:
         # Whether a name is read or written is known from where it stands.
         fields = [field for field in one._fields if field != "ctx"]
-    return type(one) is type(other) and all(
-        _same(getattr(one, field), getattr(other, field)) for field in fields
-    )
+    return all(_same(getattr(one, field), getattr(other, field)) for field in fields)
 
 
 def _is_head(node: Any) -> bool:
