@@ -114,9 +114,8 @@ def part_of(target: str) -> str | None:
     return rest or "loloha"
 
 
-def misplaced(module: str, source: str, protocols: frozenset[str]) -> list[str]:
-    """What the source text of ``module`` does that it must not, one line each."""
-    tree = ast.parse(source)
+def misplaced(module: str, tree: ast.Module, protocols: frozenset[str]) -> list[str]:
+    """What the source of ``module`` does that it must not, one line each."""
     own = part_of(module) or ""
     if own == "loloha" != module:
         return [f"{module} must have a place in LAYERS, got none; add it where it belongs"]
@@ -227,11 +226,14 @@ FILES = sorted(SOURCE.rglob("*.py"))
 MODULES = {module_name(path): path for path in FILES}
 
 
-def test_every_module_keeps_to_its_layer() -> None:
+@pytest.fixture(scope="module")
+def trees() -> dict[str, ast.Module]:
+    return {name: ast.parse(path.read_text()) for name, path in MODULES.items()}
+
+
+def test_every_module_keeps_to_its_layer(trees: dict[str, ast.Module]) -> None:
     problems = [
-        problem
-        for name, path in MODULES.items()
-        for problem in misplaced(name, path.read_text(), registered())
+        problem for name in trees for problem in misplaced(name, trees[name], registered())
     ]
     assert not problems, "\n".join(problems)
 
@@ -285,16 +287,15 @@ def test_every_part_is_asked_for_in_the_module_that_it_names() -> None:
         assert re.search(r"\b[A-Z_]+\.(of|required)\(|part\.(of|required)\(", asking), name
 
 
-def test_no_modules_import_each_other_in_a_circle() -> None:
-    graph = {module: dependencies(path) for module, path in MODULES.items()}
+def test_no_modules_import_each_other_in_a_circle(trees: dict[str, ast.Module]) -> None:
+    graph = {module: dependencies(module, tree) for module, tree in trees.items()}
     assert circles(graph) == []
 
 
-def dependencies(path: Path) -> set[str]:
+def dependencies(module: str, tree: ast.Module) -> set[str]:
     """What a module needs, at any place but the two factories; not the packages that it lies in."""
-    module, known = module_name(path), MODULES.keys()
-    found = set()
-    for one in imports(ast.parse(path.read_text())):
+    known, found = MODULES.keys(), set()
+    for one in imports(tree):
         target = one.target if one.target in known else one.target.rpartition(".")[0]
         factory = (module, part_of(target)) in FACTORIES and one.place != "module"
         if target in known and not factory and not f"{module}.".startswith(f"{target}."):
@@ -394,7 +395,7 @@ FAULTS = [
 
 @pytest.mark.parametrize(("module", "source", "says"), FAULTS)
 def test_a_planted_fault_is_seen(module: str, source: str, says: str) -> None:
-    problems = misplaced(module, source, registered())
+    problems = misplaced(module, ast.parse(source), registered())
     assert any(says in problem for problem in problems), problems
 
 
@@ -427,4 +428,4 @@ def test_a_planted_fault_is_seen(module: str, source: str, says: str) -> None:
     ],
 )
 def test_what_is_allowed_passes(module: str, source: str) -> None:
-    assert misplaced(module, source, registered()) == []
+    assert misplaced(module, ast.parse(source), registered()) == []
