@@ -232,9 +232,7 @@ def trees() -> dict[str, ast.Module]:
 
 
 def test_every_module_keeps_to_its_layer(trees: dict[str, ast.Module]) -> None:
-    problems = [
-        problem for name in trees for problem in misplaced(name, trees[name], registered())
-    ]
+    problems = [problem for name in trees for problem in misplaced(name, trees[name], registered())]
     assert not problems, "\n".join(problems)
 
 

@@ -64,11 +64,7 @@ def test_names_say_what_they_hold_not_how_it_came(names: Names) -> None:
         verbs = {"found", "told", "said", "held"}
         if not {"zero", "two"} & {name for name, _ in named}:
             verbs.add("one")
-        wrong |= {
-            f"{path}:{node.lineno} {name}"
-            for name, node in named
-            if name in verbs
-        }
+        wrong |= {f"{path}:{node.lineno} {name}" for name, node in named if name in verbs}
     assert wrong == set()
 
 
