@@ -174,6 +174,10 @@ def test_titles_notes_and_labels_are_shown_as_given_on_one_line(tmp_path: Path) 
         (list(range(1, 100)), ["1", "10", "20", "30", "40", "50", "60", "70", "80", "90"]),
         ([f"page {i}" for i in range(6)], [f"page {i}" for i in range(6)]),
         (list("abc"), ["a", "b", "c"]),
+        (
+            [f"release number {i:03d}" for i in range(97)],
+            [f"release number {i:03d}" for i in (0, 24, 48, 72, 96)],
+        ),
         ([False, True], ["False", "True"]),
     ],
 )
@@ -187,6 +191,22 @@ def test_rounds_of_long_names_show_the_first_and_the_last() -> None:
     names = [f"PWGTP{t}" for t in range(1, 81)]
     axes = panels(draw_run(series(tau=80, rounds=names), PROTOCOL, top=1))[0]
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["PWGTP1", "PWGTP80"]
+
+
+@pytest.mark.parametrize("tau", [3, 4, 5, 7, 20])
+def test_names_of_rounds_stand_at_their_places(tau: int) -> None:
+    """Only names of the first and of the last round are moved, off the edges of their panel."""
+    drawn: Any = draw_run(
+        series(tau=tau, rounds=[f"week {t}" for t in range(tau)]), PROTOCOL, top=1
+    )
+    panel = panels(drawn)[0]
+    places, labels = [*panel.get_xticks()], panel.get_xticklabels()
+    moved = [label.get_horizontalalignment() != "center" for label in labels]
+    assert {place for place, is_moved in zip(places, moved, strict=True) if is_moved} <= {
+        0,
+        tau - 1,
+    }
+    assert len({*places}) >= 2
 
 
 def test_frequencies_are_read_in_percent() -> None:

@@ -135,7 +135,7 @@ def _draw_panels(
         if not unit:
             percent(panel)
         ticks(panel, series.rounds, PANEL_WIDTH)
-        if len(panel.get_xticks()) == 2:
+        if [*panel.get_xticks()] == [0, len(series.rounds) - 1]:
             # Long names of rounds stay below their own panel.
             for label, side in zip(panel.get_xticklabels(), ("left", "right"), strict=False):
                 label.set_horizontalalignment(side)

@@ -123,8 +123,13 @@ def ticks(axes: Axes, labels: Sequence[Any], width: int) -> None:
     slanted = len(texts) > fit and widest > 8 and len(texts) <= width // 3 and width > PANEL_WIDTH
     most = len(texts) if len(texts) <= fit or slanted else min(fit, MOST_TICKS)
     places = {0, len(texts) - 1}
-    if most > 2:
-        step = _nice_step(len(texts) - 1, most - 1)
+    parts, length = most - 1, len(texts) - 1
+    if most > 2 and length >= 3 * parts and not any(map(_is_whole, labels)):
+        # No name is rounder than another: they are spread from the first to the last.
+        parts = next((n for n in range(parts, parts // 2, -1) if length % n == 0), parts)
+        places = {round(part * length / parts) for part in range(parts + 1)}
+    elif most > 2:
+        step = _nice_step(length, parts)
         slack = max(step // 2 - 1, 0)
         places = {0} | {_roundest(labels, at, slack) for at in range(step, len(texts), step)}
     shown = sorted(places)
@@ -152,11 +157,15 @@ def _roundest(labels: Sequence[Any], place: int, slack: int) -> int:
 
     def roundness(at: int) -> tuple[int, int]:
         label = labels[at]
-        whole = isinstance(label, int) and not isinstance(label, bool)
-        divisors = sum(label % unit == 0 for unit in (2, 5, 10, 50, 100, 500)) if whole else 0
+        units = (2, 5, 10, 50, 100, 500) if _is_whole(label) else ()
+        divisors = sum(label % unit == 0 for unit in units)
         return divisors, -abs(at - place)
 
     return max(near, key=roundness)
+
+
+def _is_whole(label: Any) -> bool:
+    return isinstance(label, int) and not isinstance(label, bool)
 
 
 def one_line(label: Any, longest: int = LONGEST_LABEL) -> str:
