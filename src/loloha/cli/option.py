@@ -216,7 +216,7 @@ OPTIONS = {
         "minimum cohort; 0 shows a round once it is closed.",
         panel=TERMS,
     ),
-    "quick": Option(bool, "Everything, at a size that takes seconds."),
+    "quick": Option(bool, "Everything, reduced: about a minute of one core."),
     "range": Option(
         tuple[float, float], "Numbers from LOW to HIGH, in --bins parts.", "LOW HIGH", panel=VALUES
     ),

@@ -160,6 +160,6 @@ def _tell(result: Reproduction, *, as_json: bool) -> None:
         console.show(
             f"theory and measurement {'agree' if fit.agrees else 'differ'}: |z| > 3 at "
             f"{fit.beyond} of {fit.points} points "
-            f"(so many by chance: {fit.chance:.2f})"
+            f"(probability of as many by chance: {fit.chance:.2f})"
         )
     console.show(f"{result.report} ({result.seconds:.0f} s)")

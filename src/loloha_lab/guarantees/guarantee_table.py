@@ -66,7 +66,7 @@ def agreement(scores: GuaranteeScores) -> str:
     chance = chance_beyond(beyond, len(deviations), LIMIT)
     return (
         f"{beyond} of {len(deviations)} errors lie beyond |z| = {LIMIT:g} of theory, in standard "
-        f"errors of {deviations[0].runs} runs (so many or more by chance: {chance:.2f})."
+        f"errors of {deviations[0].runs} runs (probability of as many by chance: {chance:.2f})."
     )
 
 

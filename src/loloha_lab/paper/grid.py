@@ -82,7 +82,7 @@ class Grid:
 
 
 QUICK = Grid(runs=3, eps_inf=(1.0, 3.0, 5.0), users=600, rounds=8)
-"""Everything at a size that takes seconds."""
+"""Everything, at a size that takes about a minute of one core."""
 
 
 CELL = ("data_set", "protocol", "calibration", "eps_inf", "alpha")

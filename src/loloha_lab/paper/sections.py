@@ -158,7 +158,7 @@ def _agreement(results: Results) -> Section:
         "Agreement of theory and measurement",
         "",
         f"{judged.beyond} of {judged.points} points have |z| > 3, where chance alone gives "
-        f"{expected:.1f} on average (so many or more with probability {judged.chance:.2f}). "
+        f"{expected:.1f} on average (as many or more with probability {judged.chance:.2f}). "
         "Expected is the exact variance at the true frequencies of each round; its distance to the "
         "mean of the runs is counted in standard errors of that mean.",
         {"agreement": figures.draw_agreement(results)},

@@ -230,7 +230,7 @@ def test_agreement(
     # The binomial tail, summed from its own terms.
     p, n = math.erfc(3 / math.sqrt(2)), len(rows)
     below = sum(math.comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(far))
-    assert page.tiles["so many or more by chance"] == f"{1 - below:.2f}"
+    assert page.tiles["probability of as many by chance"] == f"{1 - below:.2f}"
 
 
 def test_gains(
@@ -481,4 +481,4 @@ def test_every_table_of_the_page_is_looked_at(page: Tables) -> None:
         "agreement", "beyond", "gains", "points", "printed", "series", "symbols", "table1",
         "table2", "table2-attack", "table2-best", "table2-grid", "uniform",
     }  # fmt: skip
-    assert page.tiles.keys() >= {"points with |z| > 3", "so many or more by chance"}
+    assert page.tiles.keys() >= {"points with |z| > 3", "probability of as many by chance"}
