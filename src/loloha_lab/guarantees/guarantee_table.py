@@ -157,7 +157,7 @@ def draw(scores: GuaranteeScores) -> Figure:
                 _draw_panel(panel, scores, guarantee, row, looks)
         panels[0, 0].set_ylabel("MSE of a round")
         panels[1, 0].set_ylabel(f"MSE of the mean of {WINDOW}")
-        add_legend(drawn, looks)
+        add_legend(drawn, looks | {"always “uniform”": UNIFORM})
     return drawn
 
 
