@@ -70,6 +70,21 @@ def test_a_rotated_key_has_its_label_and_as_long_a_life(store: Store) -> None:
         keys.rotate(other.name, now=START)
 
 
+def test_a_clock_that_is_set_back_makes_no_key_valid_again(store: Store) -> None:
+    keys = AdminKeys(store)
+    keys.draw("short", now=START, days=1)
+    _, last = keys.draw("last", now=START)
+    store.see(START + DAY)
+    assert [one.label for one in keys.all() if one.is_valid(START)] == ["last"]
+    with pytest.raises(LastKeyError):
+        keys.revoke(last.name, now=START)
+    # One that is drawn meanwhile has its days.
+    _, late = keys.draw("late", now=START, days=1)
+    _, later = keys.rotate(late.name, now=START)
+    assert [late.expires, later.expires] == [START + 2 * DAY] * 2
+    assert later in [one for one in keys.all() if one.is_valid(START)]
+
+
 def test_the_last_valid_one_goes_only_on_purpose(store: Store) -> None:
     keys = AdminKeys(store)
     _, expired = keys.draw("expired", now=START, days=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import sqlalchemy as sql
@@ -23,6 +23,8 @@ SECONDS_BETWEEN_USES = 3600
 """Seconds between notes of a key's use."""
 _LONGEST_LABEL = 100
 _DIGITS = 12
+_table = schema.admin_key
+_SEEN = sql.select(schema.writer.c.seen).scalar_subquery()
 LAST = (
     "without a valid admin key of the store nobody creates, pauses or ends campaigns, while "
     "devices, counting and estimates go on. `loloha admin add` beside the store draws another at "
@@ -43,6 +45,8 @@ class AdminKey:
     created: int | None  # None for one of release 0.2.
     used: int | None  # To the hour; None if never, as far as it is known.
     expires: int | None  # Expiry; None for never.
+    # The newest time that a collector saw: a clock that is set back makes no key valid again.
+    seen: int = field(default=0, compare=False)
 
     @property
     def name(self) -> str:
@@ -51,7 +55,7 @@ class AdminKey:
 
     def is_valid(self, now: float) -> bool:
         """Whether it is accepted."""
-        return self.expires is None or now < self.expires
+        return self.expires is None or max(now, self.seen) < self.expires
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON data, without the hash."""
@@ -78,8 +82,9 @@ class AdminKeys:
             check_text("label", label, _LONGEST_LABEL)
         if days is not None:
             days = checks.integer("days", days, 1, MOST_DAYS, "leave it out for a key that stays")
-        secret, key = _drawn(label, now, None if days is None else days * DAY)
         with self._database.write() as connection:
+            now = max(now, connection.execute(sql.select(_SEEN)).scalar_one())
+            secret, key = _drawn(label, now, None if days is None else days * DAY)
             self._accept(connection, key)
         return secret, key
 
@@ -88,7 +93,7 @@ class AdminKeys:
         with self._database.write() as connection:
             old = _delete(connection, name, _keys(connection, alone=True))[0]
             life = None if old.expires is None or old.created is None else old.expires - old.created
-            secret, key = _drawn(old.label, now, life)
+            secret, key = _drawn(old.label, max(now, old.seen), life)
             self._accept(connection, key)
         return secret, key
 
@@ -105,19 +110,19 @@ class AdminKeys:
         """Remember that a key was used; it is written seldom."""
         if key.used is not None and 0 <= now - key.used < SECONDS_BETWEEN_USES:
             return
-        table = schema.admin_key
         with self._database.write() as connection:
-            mine = sql.update(table).where(table.c.sha256 == key.sha256)
+            mine = sql.update(_table).where(_table.c.sha256 == key.sha256)
             connection.execute(mine.values(used=int(now)))
 
     def _accept(self, connection: sql.Connection, key: AdminKey) -> None:
-        statement = insert(self._database.dialect, schema.admin_key).on_conflict_do_nothing()
-        connection.execute(statement, vars(key))
+        statement = insert(self._database.dialect, _table).on_conflict_do_nothing()
+        row = vars(key)
+        connection.execute(statement, {column.name: row[column.name] for column in _table.columns})
 
 
 def _keys(connection: sql.Connection, *, alone: bool = False) -> list[AdminKey]:
     """All keys; ``alone`` locks them until the transaction ends."""
-    rows = sql.select(schema.admin_key).order_by(schema.admin_key.c.sha256)
+    rows = sql.select(_table, _SEEN).order_by(_table.c.sha256)
     return [AdminKey(*row) for row in connection.execute(rows.with_for_update() if alone else rows)]
 
 
@@ -128,8 +133,7 @@ def _delete(connection: sql.Connection, name: str, keys: Sequence[AdminKey]) -> 
         raise ParameterError(
             "key must be one of the list, got another (not shown); see `loloha admin list`"
         )
-    table = schema.admin_key
-    connection.execute(sql.delete(table).where(table.c.sha256.in_([key.sha256 for key in named])))
+    connection.execute(sql.delete(_table).where(_table.c.sha256.in_([key.sha256 for key in named])))
     return named
 
 
