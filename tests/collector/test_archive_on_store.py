@@ -1,5 +1,6 @@
 """The log of reports on a store: whole files, nothing forgotten while the store is away."""
 
+import errno
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from collecting import HOUR, Clock, campaign, clients, created, messages
 from loloha import mount
 from loloha.address import PARTIAL, Address, located
+from loloha.collector import report_archive
 from loloha.collector.report_archive import PROBE, ReportArchive
 from loloha.collector.settings import Settings
 from loloha.errors import ParameterError, StoreError
@@ -44,6 +46,23 @@ def test_reports_are_logged_on_a_store_and_wait_while_it_is_away(
     told = health.text + caplog.text + repr(client.app.state.context.settings)
     assert not [word for word in (KEY, SECRET) if word in told]
     assert root not in health.text
+
+
+def test_health_sees_whether_files_for_the_store_can_grow_here(
+    s3: S3, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They grow in the temporary folder: with its disk full each upload fails."""
+    place = located(f"{s3.bucket()}/LOG")
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(report_archive.disk, "probe", full)
+    archive = ReportArchive(place)
+    # Reports that are kept wait in the store meanwhile.
+    archive.prepare()
+    with pytest.raises(OSError, match="No space left"):
+        archive.probe()
 
 
 def test_a_start_sees_whether_the_store_can_be_written(

@@ -1,5 +1,6 @@
 """Who sends endless headers, nothing at all, or takes no answer, is given up; others are served."""
 
+import json
 import re
 import resource
 import socket
@@ -189,6 +190,9 @@ def test_a_body_is_framed_in_one_way_or_refused_at_once(
     monkeypatch.setattr(connections, "HEADER_SECONDS", 3600.0)
     said = answered(anywhere, POST + framing + b"\r\n\r\n" + body)
     assert said.startswith(b"HTTP/1.1 %d " % status), said[:300]
+    head, _, document = said.partition(b"\r\n\r\n")
+    assert b"application/problem+json" in head
+    assert json.loads(document)["status"] == status
     # In two reads as well.
     assert answered(anywhere, POST + framing + b"\r\n\r\n", body).startswith(
         b"HTTP/1.1 %d " % status

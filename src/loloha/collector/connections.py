@@ -8,7 +8,11 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 
 from loloha.collector.admission import MOST_HEADER_BYTES, too_long
 from loloha.collector.body import WHOLE
@@ -34,6 +38,12 @@ MOST_UNSENT_BYTES = 64 << 20
 """Bytes buffered for readers that do not read; a quarter of it per address."""
 
 _FREE_FILES = 100
+_UNREADABLE = Problem(
+    400,
+    "request must be in the form of RFC 9112, got another; correct its first line and headers",
+    kind="unreadable",
+    headers={"Connection": "close"},
+)
 _BYTES_PARSED = 4096
 """Pipelined requests of one connection before others get their turn."""
 
@@ -120,7 +130,8 @@ class BoundedProtocol(HttpToolsProtocol):
         if len(getattr(self, "url", b"")) > MOST_HEADER_BYTES:
             self._refuse_headers()
         else:
-            super().send_400_response(msg)
+            self.transport.write(self._refusal(_UNREADABLE))
+            self.transport.close()
 
     def on_headers_complete(self) -> None:
         """Stop the time-out: from here on the request has its own."""
@@ -240,13 +251,13 @@ class BoundedProtocol(HttpToolsProtocol):
         """Answer, and keep reading for a while: a client cut off while sending reads no answer."""
         self._is_refused = True
         self._unread = 0
-        self.transport.write(self._too_long())
+        self.transport.write(self._refusal(too_long()))
         self.transport.write_eof()
         self.loop.call_later(IGNORING_SECONDS, self.transport.close)
 
-    def _too_long(self) -> bytes:
-        """The answer to overlong headers, with CORS headers for allowed pages."""
-        answer = response(too_long())
+    def _refusal(self, problem: Problem) -> bytes:
+        """The answer to what is no request for a route, with CORS headers for allowed pages."""
+        answer = response(problem)
         headers = list(answer.raw_headers)
         sent = self.scope["headers"] if self.scope else ()
         given = {value.decode("latin-1") for name, value in sent if name == b"origin"}
@@ -257,7 +268,8 @@ class BoundedProtocol(HttpToolsProtocol):
             allowed = set(self.origins)
         headers += [(b"access-control-allow-origin", origin.encode()) for origin in allowed]
         lines = b"".join(b"%s: %s\r\n" % header for header in headers)
-        return b"HTTP/1.1 431 Request Header Fields Too Large\r\n%s\r\n%s" % (lines, answer.body)
+        status = STATUS_LINE[answer.status_code]
+        return b"%s%s\r\n%s" % (status, lines, answer.body)
 
 
 def _without_upgrade(headers: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from tempfile import TemporaryFile
+from pathlib import Path
+from tempfile import TemporaryFile, gettempdir
 from time import time
 from typing import TYPE_CHECKING, Any
 
@@ -79,7 +80,7 @@ class ReportArchive:
     def _prepare_address(self, folder: Address) -> None:
         """As for a local folder; permissions are the service's."""
         try:
-            self.probe()
+            _write_probe(folder)
             if folder.mount.kind.renames:
                 names = (file for file in list(folder.walk()) if file.name.startswith("."))
                 self._tidy(name for name in names if name.name.endswith(PARTIAL))
@@ -97,8 +98,9 @@ class ReportArchive:
     def probe(self) -> None:
         """See that reports can be written."""
         if isinstance(self.folder, Address):
-            # It stays: a writer need not have the right to delete.
-            (self.folder / PROBE).write_bytes(b"loloha")
+            # Files for a store grow here first.
+            disk.probe(Path(gettempdir()))
+            _write_probe(self.folder)
         else:
             disk.probe(self.folder)
 
@@ -131,6 +133,11 @@ class ReportArchive:
         ordered = table.sort_by("reporter").combine_chunks()
         with reportlog.ReportLog(self.folder, campaign).writer() as writer:
             writer.write(round, *reportlog.from_arrow(campaign, ordered))
+
+
+def _write_probe(folder: Address) -> None:
+    # It stays: a writer need not have the right to delete.
+    (folder / PROBE).write_bytes(b"loloha")
 
 
 def _to_arrow(
