@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from loloha.engines.constancy import Length
+from loloha.privacy.likelihood import binomial
 from loloha.protocols import Protocol
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Scores:
         """Distribution of s if the user holds the value, and if not; float64[T + 1] each."""
         exact = self.protocol.realised
         memo = self.protocol.encoding.supporting(exact.p1, exact.q1)
-        binomials = [_binomial(self.reports, p) for p in self.second]
+        binomials = [binomial(self.reports, p, 1 - p) for p in self.second]
         own, other = (float(p) * binomials[0] + float(1 - p) * binomials[1] for p in memo)
         return own, other
 
@@ -83,11 +84,3 @@ class Scores:
 
         plain = part(np.arange(self.reports + 1.0))
         return Length(users, self.pmfs, plain, part(self.table.astype(np.float64)), weight)
-
-
-def _binomial(n: int, p: float) -> Floats:
-    """Distribution of the number of successes in n trials."""
-    s = np.arange(n + 1)
-    ways = [math.lgamma(n + 1) - math.lgamma(i + 1) - math.lgamma(n - i + 1) for i in s.tolist()]
-    pmf: Floats = np.exp(np.array(ways) + s * math.log(p) + (n - s) * math.log1p(-p))
-    return pmf
