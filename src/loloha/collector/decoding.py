@@ -9,17 +9,17 @@ from loloha.collector.problem import Problem
 from loloha.collector.submission import Submission
 from loloha.errors import WireError
 from loloha.wire import text
+from loloha.wire.batch import Batch, Reader
 
 if TYPE_CHECKING:
     from loloha.collector.read_cache import ReadCache
-    from loloha.wire.batch import Batch
 
 READERS = {
-    "application/json": "read_json",
-    "application/x-ndjson": "read_lines",
-    "application/vnd.apache.arrow.stream": "read_arrow",
+    "application/json": Reader.read_json,
+    "application/x-ndjson": Reader.read_lines,
+    "application/vnd.apache.arrow.stream": Reader.read_arrow,
 }
-"""Names of methods of `loloha.wire.batch.Reader`, by type of the body."""
+"""By type of the body."""
 
 
 def prepare(
@@ -29,7 +29,7 @@ def prepare(
     stored = cache.known(fingerprint)
     unpacked = unpack(body, packing, largest)
     try:
-        batch: Batch = getattr(stored.reader, READERS[media])(unpacked)
+        batch = READERS[media](stored.reader, unpacked)
     except WireError as error:
         raise unreadable(error) from None
     submission = Submission.of(stored, batch)

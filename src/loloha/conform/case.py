@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from itertools import product
 from typing import Any
 
 from loloha.campaign import Campaign, Labels, Range, Schedule
+from loloha.client.seal import checksum
 from loloha.errors import ParameterError
 from loloha.protocols import GRR, OLOLOHA, REGISTRY, Protocol
 
@@ -193,8 +193,7 @@ def damaged(state: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def sealed(state: dict[str, Any]) -> dict[str, Any]:
     """A state with the checksum that belongs to it."""
     body = {name: state[name] for name in state if name != "checksum"}
-    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"))
-    return {**body, "checksum": hashlib.sha256(canonical.encode()).hexdigest()}
+    return {**body, "checksum": checksum(body)}
 
 
 def canonical(plain: Any) -> str:
