@@ -8,8 +8,8 @@ import msgspec
 from fastapi import APIRouter, Depends, Query, Request, Response
 
 from loloha.collector import shape
-from loloha.collector.campaigns import read_body
 from loloha.collector.context import Context
+from loloha.collector.decoding import read_body
 from loloha.collector.openapi import WRITES, described, problems, takes
 from loloha.collector.problem import Problem
 from loloha.collector.query import known_parameters
@@ -47,7 +47,7 @@ def routes(context: Context) -> APIRouter:
     )
     async def add(request: Request) -> Response:
         """It is in the answer, and never shown again."""
-        wanted = read_body(request.scope["admitted"].body, shape.WantedAdminKey, "a wanted key")
+        wanted = read_body(request, shape.WantedAdminKey, "a wanted key")
         return _new(await draw_key(context, wanted), 201)
 
     @router.post(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import msgspec
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -13,6 +13,7 @@ from loloha.campaign.schedule import to_text
 from loloha.collector import shape
 from loloha.collector.answer import Shared
 from loloha.collector.context import Context
+from loloha.collector.decoding import read_body
 from loloha.collector.etag import not_modified, tag_of, tagged, with_tag
 from loloha.collector.life import LISTED, STATES, Life, Wanted
 from loloha.collector.openapi import WRITES, described, problems, takes
@@ -28,7 +29,6 @@ from loloha.report import MOST_REPORTS
 
 Newest = Annotated[Whole, Query(ge=1, le=1000, description="How many, the newest ones")]
 JSON = "application/json"
-Asked = TypeVar("Asked")
 _CAMPAIGNS_A_REQUEST = 50
 
 
@@ -53,7 +53,7 @@ def routes(context: Context) -> APIRouter:
 
         The same document again answers 200 and leaves it as it is, with its first terms and token.
         """
-        asked = read_body(request.scope["admitted"].body, shape.NewCampaign, "a new campaign")
+        asked = read_body(request, shape.NewCampaign, "a new campaign")
         campaign, terms, accuracy = await context.read(_checked, context.settings, asked)
         if campaign.schedule.has_ended(context.clock()):
             await _require_known(context, campaign.fingerprint)
@@ -138,10 +138,9 @@ def routes(context: Context) -> APIRouter:
         stored = await context.known(fingerprint)
         # The fingerprint is the ETag of these bytes.
         tag = f'"{fingerprint}"'
-        unchanged = not_modified(request, tag)
-        if unchanged is not None:
-            return unchanged
-        return with_tag(Shared(await _document(context, stored), media=JSON), tag)
+        return not_modified(request, tag) or with_tag(
+            Shared(await _document(context, stored), media=JSON), tag
+        )
 
     @router.put(
         "/v1/admin/campaigns/{fingerprint}/state",
@@ -156,7 +155,7 @@ def routes(context: Context) -> APIRouter:
         While it is not open its reports are answered 410, and devices drop them. Closing deletes
         the pseudonyms of its rounds; deleting, also all counts. The document stays.
         """
-        asked = read_body(request.scope["admitted"].body, shape.NewState, "a state")
+        asked = read_body(request, shape.NewState, "a state")
         stored = await become(context, fingerprint, asked.state)
         return tagged(request, _summary(context, stored, context.clock()))
 
@@ -237,13 +236,3 @@ def summary(stored: StoredCampaign, life: Life, now: float) -> dict[str, Any]:
 def show_campaign(stored: StoredCampaign, life: Life, now: float) -> shape.CampaignDocument:
     """A campaign with its document."""
     return shape.CampaignDocument(**summary(stored, life, now), document=stored.campaign.to_dict())
-
-
-def read_body(body: bytes, kind: type[Asked], name: str) -> Asked:
-    """The decoded body; raises a problem if it is invalid."""
-    try:
-        return msgspec.json.decode(body, type=kind)
-    except msgspec.ValidationError as error:
-        raise Problem(422, f"body must be {name}: {error}; correct it", kind="body") from None
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        raise Problem(400, "body must be JSON; send valid JSON", kind="unreadable") from None

@@ -1,8 +1,10 @@
-"""Decoding of large uploads, from bytes to a submission."""
+"""Decoding of bodies: of a large upload to a submission, of other requests to a struct."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
 
 from loloha.collector.body import unpack
 from loloha.collector.problem import Problem
@@ -12,7 +14,11 @@ from loloha.wire import text
 from loloha.wire.batch import Batch, Reader
 
 if TYPE_CHECKING:
+    from starlette.requests import Request
+
     from loloha.collector.read_cache import ReadCache
+
+Asked = TypeVar("Asked")
 
 READERS = {
     "application/json": Reader.read_json,
@@ -41,3 +47,13 @@ def unreadable(error: WireError) -> Problem:
     if isinstance(error, text.UploadTooLarge):
         return Problem(413, str(error), kind="too-large")
     return Problem(400, str(error), kind="unreadable")
+
+
+def read_body(request: Request, kind: type[Asked], name: str) -> Asked:
+    """The decoded body; raises a problem if it is invalid."""
+    try:
+        return msgspec.json.decode(request.scope["admitted"].body, type=kind)
+    except msgspec.ValidationError as error:
+        raise Problem(422, f"body must be {name}: {error}; correct it", kind="body") from None
+    except text.UNREADABLE:
+        raise Problem(400, "body must be JSON; send valid JSON", kind="unreadable") from None

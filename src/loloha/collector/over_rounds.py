@@ -61,8 +61,7 @@ def routes(context: Context) -> APIRouter:
         rounds = [round for round in rounds if round.n > 0]
         counts = tuple((round.number, round.n, round.published) for round in rounds)
         tag = tag_of("smoothed", fingerprint, counts, *query.form)
-        unchanged = not_modified(request, tag)
-        if unchanged is not None:
+        if unchanged := not_modified(request, tag):
             return unchanged
         published = sum(round.published > 0 for round in rounds)
         work = (stored.work + _FILTERED * stored.bins) * published

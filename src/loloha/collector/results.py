@@ -91,8 +91,7 @@ def routes(context: Context) -> APIRouter:
         state = estimates.round_state(stored, life, round, context.clock())
         asked = (fingerprint, round, level, projected, top, format, state, why)
         n = single.n if why else single.published
-        unchanged = not_modified(request, tag_of(n, *asked))
-        if unchanged is not None:
+        if unchanged := not_modified(request, tag_of(n, *asked)):
             return unchanged
 
         selection = estimates.Selection(level, projected, top)
@@ -132,8 +131,7 @@ def routes(context: Context) -> APIRouter:
         rounds = [round for round in rounds if round.n > 0]
         counts = tuple((round.number, round.n, round.published) for round in rounds)
         tag = tag_of(fingerprint, counts, *query.form)
-        unchanged = not_modified(request, tag)
-        if unchanged is not None:
+        if unchanged := not_modified(request, tag):
             return unchanged
         work = stored.work * sum(round.published > 0 for round in rounds)
         asked = Asked(query.value, query.top, query.level, first, before > 0)
