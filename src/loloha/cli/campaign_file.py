@@ -10,6 +10,7 @@ from loloha.errors import CampaignError, ParameterError
 
 if TYPE_CHECKING:
     from loloha.campaign import Campaign
+    from loloha.campaign.domain import Scale
     from loloha.protocols import Protocol
 
 
@@ -52,3 +53,10 @@ def load_campaign(place: str) -> Campaign:
     raise CampaignError(
         f"--campaign must be a campaign, got a bare protocol in {place!r}; name another"
     )
+
+
+def scale_of(agreed: Campaign | Protocol | None) -> Scale | None:
+    """The numbers that values stand for, where a campaign says so."""
+    from loloha.campaign import Campaign
+
+    return agreed.domain.scale if isinstance(agreed, Campaign) else None

@@ -14,7 +14,6 @@ from loloha.errors import LolohaError
 if TYPE_CHECKING:
     from loloha.arrays import Floats
     from loloha.campaign import Campaign
-    from loloha.campaign.domain import Scale
     from loloha.protocols import Protocol
     from loloha.server.estimate import Estimate
     from loloha.server.estimate_table import EstimateTable
@@ -130,20 +129,13 @@ def _show_numbers(
     estimates: dict[int | None, Estimate], agreed: Campaign | Protocol | None, level: float
 ) -> None:
     """Means and quantiles of numbers."""
-    scale = _scale(agreed)
+    scale = campaign_file.scale_of(agreed)
     summaries = [estimate.numbers.summary(level, scale) for estimate in estimates.values()]
     columns = {name: [summary[name] for summary in summaries] for name in summaries[0]}
     unit = unit_of(scale, UNITS)
     rounds = ["mean" if round is None else round for round in estimates]
     n = [estimate.n for estimate in estimates.values()]
     show_number_table(rounds, columns, level, f"Numbers, {unit}", n)
-
-
-def _scale(agreed: Campaign | Protocol | None) -> Scale | None:
-    """The numbers that values stand for, where a campaign says so."""
-    from loloha.campaign import Campaign
-
-    return agreed.domain.scale if isinstance(agreed, Campaign) else None
 
 
 def _picked(estimate: Estimate, top: int | None, only_clear: bool) -> bool:
@@ -187,7 +179,8 @@ def _table(
         more |= window_columns(windows, level, rounds=[round], bins=chosen, simultaneous=picked)
     if project:
         more["projected"] = [_projected(round, estimate.frequencies)[chosen]]
-    return replace(table, more=more).with_numbers(estimate.summaries(level, _scale(agreed)))
+    numbers = estimate.summaries(level, campaign_file.scale_of(agreed))
+    return replace(table, more=more).with_numbers(numbers)
 
 
 def _projected(round: int | None, frequencies: Floats) -> Floats:

@@ -105,13 +105,13 @@ def _observations(
         )
     agreed = None if campaign is None else campaign_file.load(campaign)
     protocol = None if agreed is None else rules(agreed)
-    scale = agreed.domain.scale if isinstance(agreed, Campaign) else None
+    scale = campaign_file.scale_of(agreed)
     if "tallies" in kinds:
         observations = _of_tallies([Path(source) for source in sources], agreed, first)
     elif "address" in kinds:
         agreed = agreed or campaign_file.load(sources[0])
         parts = tables_of(sources[0], first, level)
-        scale = agreed.domain.scale if isinstance(agreed, Campaign) else None
+        scale = campaign_file.scale_of(agreed)
         observations = Observations.of_table(EstimateTable.joined(parts), protocol, scale)
     else:
         table, path = EstimateTable.read(Path(sources[0])), Path(sources[0])

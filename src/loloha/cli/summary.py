@@ -20,7 +20,7 @@ OUTSIDE = (
     "An unbiased estimate can fall below 0; its interval holds possible frequencies alone, so the "
     "estimate can lie outside."
 )
-UNITS = "in steps 0..k-1 of the domain; --campaign FILE has its units"
+UNITS = f"{STEPS}; --campaign FILE has its units"
 
 
 def show_summary(trial: Trial) -> None:
