@@ -132,7 +132,8 @@ class ReportArchive:
     def _write(self, campaign: Campaign, round: int, table: Any) -> None:
         ordered = table.sort_by("reporter").combine_chunks()
         with reportlog.ReportLog(self.folder, campaign).writer() as writer:
-            writer.write(round, *reportlog.from_arrow(campaign, ordered))
+            for batch in ordered.to_batches():
+                writer.write_batch(round, batch)
 
 
 def _write_probe(folder: Address) -> None:

@@ -47,7 +47,10 @@ class Writer:
 
     def write(self, round: int, reporters: Any, keys: Any, ys: Any) -> None:
         """Append the reports of one round; parameters and errors as `to_arrow`."""
-        batch = to_arrow(self.campaign, reporters, keys, ys, rounds=round)
+        self.write_batch(round, to_arrow(self.campaign, reporters, keys, ys, rounds=round))
+
+    def write_batch(self, round: int, batch: Any) -> None:
+        """Append a record batch of one round, as `to_arrow` makes it."""
         if round not in self._open:
             folder, encoding = self._round_folder(round), rules(self.campaign).encoding
             self._open[round] = _OpenFile(folder, batch.schema, encoding)
