@@ -474,6 +474,8 @@ def test_each_act_is_explained_before_and_done_after(serve: Serve) -> None:
         assert (done.status_code, done.headers["location"]) == (303, f"./?done={to}")
         assert 'role="status"' in client.get(f"/admin/?done={to}").text
         state = to
+        kept = "sums are deleted" not in client.get("/admin/").text
+        assert kept == (to != "deleted"), to
     for to, status in (("open", 409), ("nothing", 422), ("", 422)):
         answer = send(client, "state", fingerprint=one.fingerprint, to=to)
         assert answer.status_code == status

@@ -168,7 +168,7 @@ def _show_state(campaign: str) -> None:
     console.show(f"{state}, round {summary['now']['round']} by the collector's clock")
     if opt_outs:
         # Of its newest 1000 rounds.
-        console.show(f"opt-outs in its newest rounds: {opt_outs}, as anybody can say; no bound")
+        console.show(f"opt-outs in its newest rounds: {opt_outs} (anybody can send any number)")
 
 
 @group.command()

@@ -109,7 +109,7 @@ class Metrics:
         )
         self.opt_outs = Counter(
             "loloha_campaign_opt_outs",
-            "Users who want no part, as anybody can say: no bound on how many there are",
+            "Opt-outs received; anybody can send any number",
             ["campaign"],
             registry=self.registry,
         )

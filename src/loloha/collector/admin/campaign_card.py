@@ -65,6 +65,8 @@ class Card:
     @property
     def retention(self) -> str:
         """How long the sums of a round are stored."""
+        if self.state in ("deleting", "deleted"):
+            return "sums are deleted"
         days = self.stored.terms.keep_days
         return "sums are stored for ever" if days is None else f"sums for {days} days after a round"
 
