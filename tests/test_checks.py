@@ -109,9 +109,6 @@ def test_one_except_clause_catches_every_refusal() -> None:
 
 @pytest.mark.parametrize("level", [0, 1, -0.5, math.nan, "0.95", None, True, 1 - 2**-53, 5e-324])
 def test_a_level_has_quantiles(level: Any) -> None:
-    if level == 5e-324:
-        assert checks.level(level) == level
-        return
     with pytest.raises(ParameterError, match="level must be inside"):
         checks.level(level)
 

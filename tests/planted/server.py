@@ -557,8 +557,8 @@ SERVER = [
     Mutant(
         "the threshold of one value takes both tails for one",
         "server/interval.py",
-        "_deviate(tail / 2)",
-        "_deviate(tail)",
+        "upper_deviate(tail / 2)",
+        "upper_deviate(tail)",
         "server/test_interval.py -k leave_0",
     ),
     Mutant(

@@ -123,6 +123,8 @@ def test_a_curve_of_another_first_loss_is_left_as_it_is() -> None:
         (rounded.at_least(101), "110"),
         (rounded.at_least(110), "110"),
         (rounded.at_least(math.inf), "inf"),
+        (rounded.percent(1.01e-152), "below 1e-10 %"),
+        (rounded.percent(0.0), "0 %"),
         (rounded.loss(9_999), "9999"),
         (rounded.loss(10_000), "10 000"),
         (rounded.in_bytes(999), "999 bytes"),

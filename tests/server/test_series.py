@@ -11,7 +11,7 @@ import pytest
 import loloha
 from loloha.errors import MergeError, ParameterError
 from loloha.postprocess import project_simplex
-from loloha.server.alarm_rule import AlarmRule
+from loloha.server.alarm_rule import AlarmRule, deviate
 from loloha.server.estimate_table import COLUMNS
 from loloha.server.observations import Observations
 from loloha_lab.tables.series import SeriesCase, draw_burst, drifting, returning, score
@@ -362,6 +362,17 @@ def test_the_picture_of_a_burst_shows_what_its_page_says() -> None:
     bars = [bar for bar in below.patches if bar.get_facecolor() != below.patches[0].get_facecolor()]
     assert [round(bar.get_center()[0]) for bar in bars] == [12, 13]
     assert bars[0].get_height() == pytest.approx(7.6, abs=0.05)
+
+
+def test_nearly_no_noise_and_nearly_no_alarms_have_numbers() -> None:
+    """Variances below 0 by rounding gave errors of NaN, and a tail that 1 swallows no quantile."""
+    result = loloha.simulate(loloha.GRR(k=2, eps=50.0), np.array([[0, 0, 1]] * 50), rng=1)
+    known = loloha.series(result)
+    assert np.isfinite(known.standard_errors).all()
+    assert np.isfinite(loloha.series(result, smooth=False).standard_errors).all()
+    for rule in ({"expected": 1e-300}, {"fdr": 1e-300}, {"expected": 5e-324}):
+        assert not SERIES.alarms(**rule).any()
+    assert deviate(1e-17) == pytest.approx(8.57, abs=0.01)
 
 
 def test_no_more_alarms_than_were_expected() -> None:

@@ -18,7 +18,9 @@ def frequency(share: float) -> str:
 
 
 def percent(share: float) -> str:
-    """Three digits of a share."""
+    """Three digits of a share; of one in 10^12 only that it is smaller."""
+    if 0 < share < 1e-12:
+        return "below 1e-10 %"
     return f"{100 * share:.3g} %" if share < 9.995 else f"{about(100 * share, 3)} %"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,7 @@ from loloha import checks
 from loloha.arrays import Bools, Floats
 from loloha.errors import ParameterError
 from loloha.protocols import Protocol
-from loloha.server.frame import normal_quantile
+from loloha.server.interval import upper_deviate
 
 USUAL_EXPECTED, USUAL_FDR = 0.1, 0.05
 
@@ -128,7 +129,8 @@ class AlarmRule:
 
 def deviate(tails: float) -> float:
     """What a standard normal exceeds in size with this probability."""
-    return normal_quantile(1 - tails / 2)
+    # Of a tail, since 1 less a tiny one is 1.
+    return upper_deviate(max(tails / 2, sys.float_info.min))
 
 
 def _rate(name: str, value: Any, most: int, usual: float) -> None:

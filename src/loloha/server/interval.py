@@ -68,7 +68,7 @@ class Inversion:
     ) -> tuple[Floats, Floats]:
         """Lower and upper ends in [0, 1], of these bins; of all of them at once by Bonferroni."""
         tail = (1 - checks.level(level)) / 2
-        z = _deviate(tail / self._tested if simultaneous else tail)
+        z = upper_deviate(tail / self._tested if simultaneous else tail)
         margins = self._margins(z, EACH_TAIL if simultaneous else BOTH_TAILS)
         some = self._of(bins)
         above, below = (some.unit * margin for margin in margins)
@@ -105,9 +105,9 @@ class Inversion:
         """Estimates above it have intervals above 0, or are `significant` of so many ``tested``."""
         tail = 1 - checks.level(level)
         z, tails = (
-            (_deviate(tail / 2), BOTH_TAILS)
+            (upper_deviate(tail / 2), BOTH_TAILS)
             if tested is None
-            else (_deviate(tail / tested), EACH_TAIL)
+            else (upper_deviate(tail / tested), EACH_TAIL)
         )
         return z * np.sqrt(self.scatter.at_0) + self.unit * self._margins(z, tails)[0]
 
@@ -135,6 +135,6 @@ class Inversion:
         return root
 
 
-def _deviate(tail: float) -> float:
+def upper_deviate(tail: float) -> float:
     """The standard normal deviate that is exceeded with this probability."""
     return -NormalDist().inv_cdf(tail)

@@ -90,7 +90,8 @@ def smooth(observed: Observed, parameters: Parameters) -> States:
     for t, (step, load) in enumerate(zip(steps, loads, strict=True)):
         means[t] = (load * step.state).sum(axis=0)
         variances[t] = np.einsum("ik,ijk,jk->k", load, step.covariance, load)
-    filtered = Posterior(means, variances + rest**2)
+    # Where hardly any noise is, rounding leaves variances a little below 0.
+    filtered = Posterior(means, np.maximum(variances, 0) + rest**2)
     # At the pace of all values: a burst must not hide in a pace that it has raised itself.
     common = forward(observed, parameters._replace(pace=1.0))
     innovations = np.array([step.innovation / np.sqrt(step.scale) for step in common])
@@ -111,7 +112,7 @@ def smooth(observed: Observed, parameters: Parameters) -> States:
             )
         means[t] = (loads[t] * state).sum(axis=0)
         covariances[t] = np.einsum("ijk,jk->ik", covariance, loads[t])
-    smoothed = Posterior(means, (loads * covariances).sum(axis=1) + rest**2)
+    smoothed = Posterior(means, np.maximum((loads * covariances).sum(axis=1), 0) + rest**2)
     persistence = rho ** np.asarray(observed.elapsed, dtype=np.float64)
     return States(
         filtered, smoothed, innovations, gains[::-1], covariances, loads, rest, persistence,
