@@ -20,7 +20,7 @@ from loloha.population.archive import Archive, Row, measure_each
 from loloha.population.point import MEASURED, BudgetPoint, measure, name_of, points_of
 from loloha.privacy.transcript import eps_2
 from loloha.protocols import Protocol
-from loloha.server.frame import Printed, Shown, records_to_frame
+from loloha.server.frame import Printed, Shown, Tabular, records_to_frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +34,7 @@ LINES = ("mse", "expected_mse", "mse_clipped", "eps_avg", "coverage", "change_se
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison(Shown):
+class Comparison(Tabular, Shown):
     """What was measured of each protocol at each budget.
 
     Attributes
@@ -81,9 +81,6 @@ class Comparison(Shown):
             By default the kind of frame that the data came in, else pyarrow.
         """
         return records_to_frame(self.rows, backend or self.backend)
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self.to_frame(backend="pyarrow").__arrow_c_stream__(requested_schema)
 
     def plot(self, y: str = "mse", *, ax: Axes | None = None) -> Axes:
         """Draw a line for each protocol over eps_inf.

@@ -171,9 +171,6 @@ class Simulation(Numeric):
             backend = self.dataset.backend
         return self.table(level).with_numbers(self.summaries(level, scale)).to_frame(backend)
 
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self.to_frame(backend="pyarrow").__arrow_c_stream__(requested_schema)
-
     def observations(self) -> Observations:
         """The estimates of all rounds, as `loloha.series` takes them."""
         known = self.dataset is not None

@@ -222,9 +222,6 @@ class Estimate(Numeric):
         table = self.table(level, labels=labels).with_numbers(self.summaries(level, scale))
         return table.to_frame(backend)
 
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self.to_frame(backend="pyarrow").__arrow_c_stream__(requested_schema)
-
     def plot(
         self,
         level: float = 0.95,

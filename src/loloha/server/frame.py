@@ -62,8 +62,19 @@ def records_to_frame(records: Sequence[Mapping[str, Any]], backend: str | None =
     return to_frame({name: [record[name] for record in records] for name in names}, backend)
 
 
-class Framed(ABC):
-    """Records that any library which reads Arrow takes as a table."""
+class Tabular(ABC):
+    """What any library which reads Arrow takes as a table."""
+
+    @abstractmethod
+    def to_frame(self, *, backend: str | None = None) -> Any:
+        """As a table."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.to_frame(backend="pyarrow").__arrow_c_stream__(requested_schema)
+
+
+class Framed(Tabular):
+    """Records, a row each."""
 
     @abstractmethod
     def records(self) -> list[dict[str, Any]]:
@@ -72,9 +83,6 @@ class Framed(ABC):
     def to_frame(self, *, backend: str | None = None) -> Any:
         """The records as a table."""
         return records_to_frame(self.records(), backend)
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self.to_frame(backend="pyarrow").__arrow_c_stream__(requested_schema)
 
 
 class Shown(ABC):

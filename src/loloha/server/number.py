@@ -13,6 +13,7 @@ from loloha.arrays import Floats, Ints
 from loloha.encodings import HiddenThreshold, Threshold
 from loloha.errors import ParameterError
 from loloha.protocols import Protocol
+from loloha.server.frame import Tabular
 from loloha.server.interval import Inversion, Scatter
 from loloha.server.projection import decreasing
 from loloha.server.quantile_interval import quantile_ends
@@ -228,7 +229,7 @@ class Numbers:
         return self.ones.reshape(-1, self.k - 1), self.eligible.reshape(-1, self.k - 1)
 
 
-class Numeric:
+class Numeric(Tabular):
     """Estimates of numbers, where the protocol is `loloha.OneBit`; in steps 0..k-1 of the domain.
 
     `Numbers.summary` turns them into numbers of a campaign's range.

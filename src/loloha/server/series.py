@@ -271,9 +271,6 @@ class EstimatedSeries(Numeric):
         rounds = self.rounds if seen.start is None else seen.start
         return plot_lines(Series(labels, rounds, self.estimates, *self.interval(level)), top, ax)
 
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self.to_frame(backend="pyarrow").__arrow_c_stream__(requested_schema)
-
     def __repr__(self) -> str:
         kind = "smoothed" if self.smooth else "filtered"
         return f"EstimatedSeries({self.observations.protocol!r}, {len(self.rounds)} rounds, {kind})"
