@@ -167,6 +167,11 @@ def attribute(module: str, name: str) -> Any:
     return importlib.import_module(place)
 
 
+def getter(module: str) -> Callable[[str], Any]:
+    """The ``__getattr__`` of a module that names left."""
+    return lambda name: attribute(module, name)
+
+
 def renamed(old: str, new: str) -> Any:
     """An attribute or a method by its name of 0.2.0."""
 

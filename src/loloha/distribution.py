@@ -89,6 +89,4 @@ def log_of(ratio: Fraction) -> float:
 
 
 if not TYPE_CHECKING:
-
-    def __getattr__(name):
-        return _moved.attribute(__name__, name)
+    __getattr__ = _moved.getter(__name__)

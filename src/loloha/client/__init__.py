@@ -8,6 +8,4 @@ from loloha.client.client import Client
 __all__ = ["Client"]
 
 if not TYPE_CHECKING:
-
-    def __getattr__(name):
-        return _moved.attribute(__name__, name)
+    __getattr__ = _moved.getter(__name__)

@@ -11,6 +11,4 @@ from loloha.planning.sweep import sweep
 __all__ = ["Plan", "plan", "plan_for", "sweep"]
 
 if not TYPE_CHECKING:
-
-    def __getattr__(name):
-        return _moved.attribute(__name__, name)
+    __getattr__ = _moved.getter(__name__)

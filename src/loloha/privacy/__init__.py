@@ -38,6 +38,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-
-    def __getattr__(name):
-        return _moved.attribute(__name__, name)
+    __getattr__ = _moved.getter(__name__)

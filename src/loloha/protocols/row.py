@@ -19,9 +19,7 @@ from loloha.hashing import hash_family
 from loloha.protocols.base import Protocol
 
 if not TYPE_CHECKING:
-
-    def __getattr__(name):
-        return _moved.attribute(__name__, name)
+    __getattr__ = _moved.getter(__name__)
 
 
 def of_values(protocol: Any) -> Encoding:

@@ -340,6 +340,4 @@ OWN: tuple[type[Protocol], ...] = (
 """The protocols of this package, in the order in which they are listed."""
 
 if not TYPE_CHECKING:
-
-    def __getattr__(name):
-        return _moved.attribute(__name__, name)
+    __getattr__ = _moved.getter(__name__)

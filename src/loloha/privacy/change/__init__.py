@@ -171,6 +171,4 @@ def _below(most: AUC, reports: int, find: Callable[[], AUC]) -> AUC:
 
 
 if not TYPE_CHECKING:
-
-    def __getattr__(name):
-        return _moved.attribute(__name__, name)
+    __getattr__ = _moved.getter(__name__)
