@@ -71,12 +71,7 @@ def _last(protocol: Protocol, values: tuple[int, int], sent: Transcript) -> int 
     return memos.index(y)
 
 
-EVENTS: dict[str, Event] = {
-    "eps_1": _first,
-    "eps_t, t = 2": _two,
-    "eps_inf": _memo,
-    "eps_2": _last,
-}
+EVENTS: dict[str, Event] = {"eps_1": _first, "eps_t, t = 2": _two, "eps_inf": _memo, "eps_2": _last}
 
 
 def _memoised_bits(protocol: Protocol, sent: Transcript) -> Callable[[int], int | None]:

@@ -7,10 +7,4 @@ from loloha.campaign.document import Campaign
 from loloha.campaign.domain import Domain, Labels, Range
 from loloha.campaign.schedule import Schedule
 
-__all__ = [
-    "Campaign",
-    "Domain",
-    "Labels",
-    "Range",
-    "Schedule",
-]
+__all__ = ["Campaign", "Domain", "Labels", "Range", "Schedule"]

@@ -16,11 +16,7 @@ SHOWN = 5
 
 
 def conform(
-    *,
-    command: str,
-    only: list[str] | None = None,
-    timeout: float = 30.0,
-    as_json: bool = False,
+    *, command: str, only: list[str] | None = None, timeout: float = 30.0, as_json: bool = False
 ) -> None:
     """Check a port of the device, in any language, against this one.
 

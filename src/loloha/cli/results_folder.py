@@ -15,13 +15,7 @@ from loloha.address import Address, Location
 from loloha.checks import counted
 from loloha.errors import LolohaError
 
-FILES = (
-    "estimates.parquet",
-    "estimates.csv",
-    "metrics.json",
-    "frequencies.png",
-    "frequencies.svg",
-)
+FILES = ("estimates.parquet", "estimates.csv", "metrics.json", "frequencies.png", "frequencies.svg")
 """Files of a run in its folder."""
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 """Errors of a full disk, for which a message gives advice."""

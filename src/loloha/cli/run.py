@@ -85,12 +85,7 @@ def run_and_save(
     task = f"simulating {counted(dataset.n, 'device')} over {counted(dataset.tau, 'round')}"
     with console.working(task) as progress:
         result = loloha.simulate(
-            protocol,
-            dataset,
-            every=every,
-            keep_tallies=False,
-            progress=progress,
-            rng=seed,
+            protocol, dataset, every=every, keep_tallies=False, progress=progress, rng=seed
         )
     with console.working("estimating, drawing and saving"):
         trial = Trial(result, level, seed, scale)

@@ -140,11 +140,7 @@ def show_number_table(
     names = [name for name in summary if f"{name}_lower" in summary]
     columns = {name: np.atleast_1d(numbers) for name, numbers in summary.items()}
     rows = [
-        [
-            round,
-            *([] if n is None else [n[at]]),
-            *(_cell(columns, name, at) for name in names),
-        ]
+        [round, *([] if n is None else [n[at]]), *(_cell(columns, name, at) for name in names)]
         for at, round in enumerate(rounds)
     ]
     head = ["round", *([] if n is None else ["n"]), *(name.replace("_", " ") for name in names)]

@@ -96,11 +96,7 @@ class State:
 
     @classmethod
     def new(
-        cls,
-        key: Key,
-        table: tuple[Answer, ...] | None,
-        account: Account,
-        panel: tuple[int, int],
+        cls, key: Key, table: tuple[Answer, ...] | None, account: Account, panel: tuple[int, int]
     ) -> State:
         """The state of a new user who may have spent something before."""
         spent, answered, committed, _ = account

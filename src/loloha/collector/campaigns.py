@@ -225,11 +225,7 @@ def summary(stored: StoredCampaign, life: Life, now: float) -> dict[str, Any]:
         "needs_token": stored.token is not None,
         "created": to_text(stored.created),
         "state": life.state,
-        "now": {
-            "round": campaign.schedule.round_at(now),
-            "first_open": first,
-            "last_open": last,
-        },
+        "now": {"round": campaign.schedule.round_at(now), "first_open": first, "last_open": last},
     }
 
 

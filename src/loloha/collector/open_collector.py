@@ -82,8 +82,7 @@ class OpenCollector:
             # Another leading collector may still log them.
             if archive is None and store.leads() and (dropped := LogQueue(store).drop()):
                 _log.warning(
-                    "commits that waited for a log that was switched off, now deleted: %d",
-                    dropped,
+                    "commits that waited for a log that was switched off, now deleted: %d", dropped
                 )
             if not settings.estimates_view and store.leads():
                 EstimateRows(store).clear()

@@ -40,12 +40,7 @@ TITLES = {
     501: "The request is none that is answered here",
     503: "The collector cannot answer now",
 }
-STATUS_OF = {
-    Refusal.EARLY: 425,
-    Refusal.LATE: 410,
-    Refusal.CONFLICT: 409,
-    Refusal.CAMPAIGN: 409,
-}
+STATUS_OF = {Refusal.EARLY: 425, Refusal.LATE: 410, Refusal.CONFLICT: 409, Refusal.CAMPAIGN: 409}
 RETRY_SECONDS = 2
 LOG_SECONDS = 60.0
 _MOST_LOGGED = 100

@@ -98,10 +98,7 @@ def answer_alone(receipt: UploadOutcome, reporter: str | UnsetType) -> Response:
 
 
 async def counted(
-    context: Context,
-    address: str,
-    upload: SmallUpload | Submission,
-    reporter: str | UnsetType,
+    context: Context, address: str, upload: SmallUpload | Submission, reporter: str | UnsetType
 ) -> UploadOutcome:
     """Commit an upload, of a campaign that is open before and, where all is refused, after."""
     await context.require_open(upload.stored, reporter, upload.size)

@@ -69,9 +69,7 @@ def syn(
 
 
 def acs_standin(
-    n: int = 10_336,
-    tau: int = 80,
-    rng: int | np.random.SeedSequence | np.random.Generator = 0,
+    n: int = 10_336, tau: int = 80, rng: int | np.random.SeedSequence | np.random.Generator = 0
 ) -> Dataset:
     """Integers that look like the ACS person weights, for use where those cannot be had.
 

@@ -206,10 +206,7 @@ def _printable(name: str) -> str:
 
 
 def _index(
-    cells: Cells,
-    given: Domain | Agreed | None,
-    on_unknown: str,
-    refuse: Callable[..., object],
+    cells: Cells, given: Domain | Agreed | None, on_unknown: str, refuse: Callable[..., object]
 ) -> tuple[Sequence[Hashable], Indices]:
     """Labels, and the index of each cell among them; ids are refused, others may be outside."""
     if isinstance(given, Agreed):

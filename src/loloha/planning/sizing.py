@@ -194,12 +194,7 @@ class Sizing(Framed, Shown):
     def _shown(self) -> Printed:
         rows = [(row.label, row.solution, row.note) for row in self.rows]
         note = f"eps_1 = {self.alpha:g} eps_inf, level {self.level:g}."
-        return (
-            f"{self._wanted}, for {self._known}",
-            ("protocol", self.unknown, ""),
-            rows,
-            note,
-        )
+        return (f"{self._wanted}, for {self._known}", ("protocol", self.unknown, ""), rows, note)
 
 
 def plan_for(

@@ -108,11 +108,7 @@ def simulate(
 
 
 def supports(
-    protocol: Protocol,
-    values: Any,
-    *,
-    progress: Callable[[float], object] | None = None,
-    rng: Seed,
+    protocol: Protocol, values: Any, *, progress: Callable[[float], object] | None = None, rng: Seed
 ) -> Supports:
     """The counts alone, for experiments that run thousands of populations.
 

@@ -217,11 +217,7 @@ def _of_symbols(p: float, q: float, g: int, values: int) -> _Answers:
     columns = slice(0, 4 if g > 3 else 3)
     hidden, same, third = (
         Classes(*(part[columns] for part in (*user, others)))
-        for others in (
-            (q, q, q, (g - 3) * q),
-            (p, q, q, (g - 3) * q),
-            (q, q, p, (g - 3) * q),
-        )
+        for others in ((q, q, q, (g - 3) * q), (p, q, q, (g - 3) * q), (q, q, p, (g - 3) * q))
     )
     return _Answers(local, [hidden], [third] if values > 2 else [same, same.swapped])
 

@@ -187,12 +187,7 @@ class Connection:
         self.close()
 
     def _once(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None,
-        headers: Mapping[str, str],
-        begin: Begin,
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str], begin: Begin
     ) -> Answer:
         if self._open is None:
             self._open = self._connect()

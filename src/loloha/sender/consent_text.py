@@ -16,10 +16,7 @@ _DRAWN = (
 
 
 def explain_all(
-    campaigns: Collection[Campaign],
-    *,
-    limit: float | None = None,
-    after: Collection[Campaign] = (),
+    campaigns: Collection[Campaign], *, limit: float | None = None, after: Collection[Campaign] = ()
 ) -> str:
     """What reporting to all these campaigns together reveals, to be shown before a user agrees."""
     # ``after`` are those that the user reported to before, such as the one that they succeed.

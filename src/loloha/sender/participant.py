@@ -13,12 +13,7 @@ from loloha import checks
 from loloha.campaign import Campaign
 from loloha.client import Client
 from loloha.errors import ParameterError, StateError
-from loloha.sender.agreement import (
-    Agreement,
-    Enrolment,
-    agreeable,
-    refuse_ended,
-)
+from loloha.sender.agreement import Agreement, Enrolment, agreeable, refuse_ended
 from loloha.sender.agreement_file import AgreementFile
 from loloha.sender.collector import Collector
 from loloha.sender.connection import Patience
@@ -34,9 +29,7 @@ S = TypeVar("S", bound="Participant")
 R = TypeVar("R")
 
 
-def alone(
-    method: Callable[Concatenate[S, P], R],
-) -> Callable[Concatenate[S, P], R]:
+def alone(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
     """As one step of the agreement's file."""
 
     @wraps(method)

@@ -23,11 +23,7 @@ MOST_ITERATIONS = 1_000_000
 
 
 def iterative_bayesian_update(
-    tally: Tally,
-    *,
-    iterations: int = 1000,
-    tolerance: float = 1e-9,
-    start: Any = None,
+    tally: Tally, *, iterations: int = 1000, tolerance: float = 1e-9, start: Any = None
 ) -> Floats:
     """Most likely frequencies given the counts, by expectation maximisation (IBU).
 

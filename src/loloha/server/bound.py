@@ -14,12 +14,7 @@ from loloha.server.variance import Channel, numbers, plain
 
 
 def simultaneous_error(
-    protocol: Protocol,
-    n: Any,
-    *,
-    level: float = 0.95,
-    bound: str = "hoeffding",
-    f: Any = 0.0,
+    protocol: Protocol, n: Any, *, level: float = 0.95, bound: str = "hoeffding", f: Any = 0.0
 ) -> Any:
     """Bound on ``max_v |f_hat(v) - f(v)|`` that holds with probability at least ``level``.
 

@@ -223,11 +223,7 @@ class Estimate(Numeric):
         return table.to_frame(backend)
 
     def plot(
-        self,
-        level: float = 0.95,
-        *,
-        labels: Sequence[Any] | None = None,
-        ax: Axes | None = None,
+        self, level: float = 0.95, *, labels: Sequence[Any] | None = None, ax: Axes | None = None
     ) -> Axes:
         """Draw all values with their intervals.
 

@@ -44,10 +44,7 @@ class Mean(Estimate):
 
 
 def mean(
-    tallies: Sequence[Tally] | Mapping[int, Tally],
-    *,
-    every: int = 1,
-    population: int | None = None,
+    tallies: Sequence[Tally] | Mapping[int, Tally], *, every: int = 1, population: int | None = None
 ) -> Mean:
     """The frequencies among all reports of some rounds.
 

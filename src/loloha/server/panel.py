@@ -14,14 +14,7 @@ from loloha.server.estimate_table import NUMBERS, WINDOW
 from loloha.server.mean import Mean, pooled
 from loloha.server.observations import Observations
 
-__all__ = [
-    "Evenness",
-    "evenness",
-    "panel_population",
-    "panel_windows",
-    "rolling",
-    "window_columns",
-]
+__all__ = ["Evenness", "evenness", "panel_population", "panel_windows", "rolling", "window_columns"]
 
 LEAST_EXPECTED = 5.0
 """Mean reports of a round below which chi-square is no approximation."""

@@ -13,11 +13,7 @@ from loloha.server.variance import Channel, spread
 
 
 def inversion(
-    protocol: Protocol,
-    n: Any,
-    frequencies: Floats,
-    eligible: Ints,
-    scatter: Scatter | None = None,
+    protocol: Protocol, n: Any, frequencies: Floats, eligible: Ints, scatter: Scatter | None = None
 ) -> Inversion:
     """The test behind the intervals, of one round or of many at once; see `standard_errors`."""
     channel = Channel.realised(protocol)

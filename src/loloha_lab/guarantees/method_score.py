@@ -106,9 +106,7 @@ def populations(
 
 
 def score(
-    populations: Iterable[Population],
-    runs: int,
-    progress: Callable[[str], object] = lambda _: None,
+    populations: Iterable[Population], runs: int, progress: Callable[[str], object] = lambda _: None
 ) -> GuaranteeScores:
     """Measure all methods on all populations; equal seeds give equal numbers."""
     rows, uniform, captions = [], {}, {}

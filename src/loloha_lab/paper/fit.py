@@ -94,9 +94,4 @@ def point_table(results: Results) -> Table:
         }
         for point, deviation in results.deviations.items()
     ]
-    return Table(
-        "points",
-        "All points of the grid",
-        rows,
-        data_note(results),
-    )
+    return Table("points", "All points of the grid", rows, data_note(results))

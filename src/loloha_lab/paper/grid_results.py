@@ -27,11 +27,7 @@ class Results:
     """Measurements of all cells, and what theory expects of them."""
 
     def __init__(
-        self,
-        grid: Grid,
-        facts: Mapping[str, Facts],
-        measurements: Measurements,
-        out: Path,
+        self, grid: Grid, facts: Mapping[str, Facts], measurements: Measurements, out: Path
     ) -> None:
         self.grid = grid
         self.facts = dict(facts)

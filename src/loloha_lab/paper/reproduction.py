@@ -62,12 +62,7 @@ def reproduce(
     results = measurements = judged = None
     if MEASURED & set(chosen):
         facts = prepare(
-            grid.workloads,
-            grid.seed,
-            out,
-            data_dir=data_dir,
-            users=grid.users,
-            rounds=grid.rounds,
+            grid.workloads, grid.seed, out, data_dir=data_dir, users=grid.users, rounds=grid.rounds
         )
         measurements = measure_grid(
             grid,

@@ -146,12 +146,7 @@ def _adult(data_dir: Path | None, rounds: int | None, seed: np.random.SeedSequen
 
 
 def _census(
-    data_dir: Path | None,
-    rounds: int | None,
-    seed: np.random.SeedSequence,
-    *,
-    state: str,
-    n: int,
+    data_dir: Path | None, rounds: int | None, seed: np.random.SeedSequence, *, state: str, n: int
 ) -> Dataset:
     try:
         return datasets.acs_weights(state, data_dir, tau=rounds or 80)

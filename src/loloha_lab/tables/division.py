@@ -132,12 +132,7 @@ def populations() -> Iterator[tuple[str, int, list[Ints]]]:
 def row(name: str, result: Measured) -> list[str]:
     """A line of the table."""
     bound = "no bound" if np.isinf(result.way.value_loss) else f"{result.way.value_loss:.3g}"
-    numbers: Any = (
-        result.round,
-        result.expected_round,
-        result.window,
-        result.expected_window,
-    )
+    numbers: Any = (result.round, result.expected_round, result.window, result.expected_window)
     return [
         name, result.way.name, f"{result.way.window_loss:.3g}", bound, f"{result.reports:.3g}",
         *(f"{number:.2e}" for number in numbers),

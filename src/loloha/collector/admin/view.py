@@ -45,9 +45,7 @@ _HEADERS = {
 def _environment() -> Environment:
     # Autoescape: names and labels are text, never markup.
     return Environment(
-        loader=PackageLoader(__package__),
-        autoescape=True,
-        undefined=StrictUndefined,
+        loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined
     )
 
 
@@ -106,11 +104,5 @@ def _with_cookie(answer: Response, admitted: Admitted | None) -> Response:
 def _set_cookie(answer: Response, name: str, value: str, seconds: int) -> None:
     """The cookie has no path: browsers take that of the page, behind any proxy."""
     answer.set_cookie(
-        name,
-        value,
-        seconds,
-        path=None,
-        secure=name == SECURE,
-        httponly=True,
-        samesite="strict",
+        name, value, seconds, path=None, secure=name == SECURE, httponly=True, samesite="strict"
     )

@@ -50,12 +50,7 @@ LIVES = sql.select(campaign.c.id, campaign.c.state, campaign.c.first_open)
 _entries: sql.BindParameter[list[int]] = sql.bindparam("entries", expanding=True)
 # In one order, so that no two wait for each other; rows that refer to them can be written.
 LOCK = (
-    sql.select(
-        campaign.c.id,
-        campaign.c.first_open,
-        campaign.c.state,
-        campaign.c.last_writer,
-    )
+    sql.select(campaign.c.id, campaign.c.first_open, campaign.c.state, campaign.c.last_writer)
     .where(campaign.c.id.in_(_entries))
     .order_by(campaign.c.id)
     .with_for_update(key_share=True)
@@ -245,8 +240,7 @@ def put_parts(dialect: str, table: sql.Table) -> Any:
     """Write parts, whether they were there or not."""
     statement = insert(dialect, table)
     return statement.on_conflict_do_update(
-        index_elements=["campaign_id", "round", "part"],
-        set_={"counts": statement.excluded.counts},
+        index_elements=["campaign_id", "round", "part"], set_={"counts": statement.excluded.counts}
     )
 
 
