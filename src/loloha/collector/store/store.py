@@ -23,7 +23,6 @@ from loloha.collector.store.record import Recorder
 from loloha.collector.store.round import ACCEPTED, NO_ROUND, OPT_OUTS, WAITING, Round
 from loloha.collector.store.statement import ALL_PARTS, OUTCOMES, by_first, insert
 from loloha.collector.store.tenure import Tenure
-from loloha.collector.store.upgrade import upgrade
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import Submission
 from loloha.collector.terms import Terms
@@ -59,6 +58,9 @@ class Store(Tenure):
         self._closes: dict[tuple[int, int], float] = {}
         try:
             if not is_ready:
+                # Processes of a collector open it as it is, and start sooner without alembic.
+                from loloha.collector.store.upgrade import upgrade
+
                 self.database.must_suit(accept_losses=accept_losses)
                 upgrade(self.database)
                 with self.database.read() as connection:
