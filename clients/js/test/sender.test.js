@@ -873,7 +873,7 @@ test("who agrees and withdraws in another page while a collector is asked is not
 
 test("a page that goes away asks for little, and not again while the collector wants rest", async () => {
   const { sender, collector, clock, storage } = await made();
-  for (let round = 0; round < 300; round++) await sender.report("a", { round });
+  for (let round = 0; round < 130; round++) await sender.report("a", { round });
   const page = madePage();
   sender.deliverOnHide(page);
   const posts = () => collector.requests.filter(({ keepalive }) => keepalive);
@@ -895,7 +895,7 @@ test("a page that goes away asks for little, and not again while the collector w
   assert.equal(await away(), 2);
   clock.now += 61;
   collector.answers = [receipt];
-  assert.deepEqual([await away(), (await sender.status()).campaigns[0].waiting.length], [3, 200]);
+  assert.deepEqual([await away(), (await sender.status()).campaigns[0].waiting.length], [3, 30]);
   assert.deepEqual((await sender.status()).campaigns[0].waiting[0], 100, "the oldest ones first");
   // What settles nothing is left alone as well.
   collector.answers = [() => Response.json({})];
