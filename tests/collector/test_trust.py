@@ -278,7 +278,7 @@ Plain = st.recursive(
 )
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     media=st.sampled_from(
         ["application/json", LINES, "application/vnd.apache.arrow.stream", "text/plain", "x"]

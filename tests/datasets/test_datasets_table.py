@@ -19,7 +19,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loloha import datasets
@@ -779,6 +779,7 @@ LABELS = st.one_of(
 )
 
 
+@settings(max_examples=40)
 @given(st.data(), LABELS, st.integers(1, 5), st.integers(1, 4), st.booleans())
 def test_wide_to_long_and_back_changes_nothing(
     data: st.DataObject, labels: list[Any], n: int, tau: int, shuffled: bool

@@ -117,7 +117,7 @@ def test_hidden_moves_are_mentioned_only_where_they_exist() -> None:
     assert "in time every change shows" in said
 
 
-@pytest.mark.parametrize("g", [3, 4])
+@pytest.mark.parametrize("g", [3, pytest.param(4, marks=pytest.mark.long)])
 @pytest.mark.parametrize("m0", [None, 0.0])
 def test_what_is_exchanged_is_the_most_over_all_pairs_of_one_cell(g: int, m0: Any) -> None:
     """The law of the answers themselves, the limit of many rounds: every m, every single cell."""

@@ -579,8 +579,8 @@ def test_numbers_are_rounded_for_people(survey: Any) -> None:
 
 @pytest.mark.parametrize(
     "survey",
-    [*SURVEYS[:3:2], (4, 1000, 2.0, 1.9)]
-    + [pytest.param(one, marks=pytest.mark.long) for one in SURVEYS[1::2] + SURVEYS[4::2]],
+    [SURVEYS[0], (4, 1000, 2.0, 1.9)]
+    + [pytest.param(one, marks=pytest.mark.long) for one in SURVEYS[1:]],
 )
 def test_plans_are_json(survey: Any) -> None:
     plan = loloha.plan(*survey)

@@ -152,11 +152,11 @@ EXACT = [
     (loloha.OLOLOHA(k=4, g=3, hash="affine", eps_inf=1.0, eps_1=0.5), 2),
     (loloha.BiLOLOHA(k=3, memo="joint", eps_inf=2.0, eps_1=1.0), 3),
     (loloha.OLOLOHA(k=3, g=3, hash="prime", memo="joint", m0=0.1, eps_inf=2.0, eps_1=1.0), 2),
-    (loloha.RAPPOR(k=3, eps_inf=2.0, eps_1=1.0), 2),
+    pytest.param(loloha.RAPPOR(k=3, eps_inf=2.0, eps_1=1.0), 2, marks=pytest.mark.long),
     (loloha.LOUE(k=2, eps_inf=3.0, eps_1=1.0), 3),
     (loloha.DBitFlipPM(k=3, eps_inf=1.0), 2),
     (loloha.DBitFlipPM(k=4, b=4, d=2, eps_inf=1.0), 2),
-    (loloha.DBitFlipPM(k=4, b=3, d=1, eps_inf=1.0), 3),
+    pytest.param(loloha.DBitFlipPM(k=4, b=3, d=1, eps_inf=1.0), 3, marks=pytest.mark.long),
     (loloha.OLH(k=3, eps=0.5), 2),
     (loloha.SUE(k=3, eps=0.5), 2),
 ]

@@ -79,7 +79,9 @@ def test_intervals_hold_the_truth(name: str) -> None:
         must_cover(protocol, 300, 0.95, grid(300))
 
 
-@pytest.mark.parametrize("level", [0.8, 0.9, 0.99, 0.999])
+@pytest.mark.parametrize(
+    "level", [0.8, 0.999, *(pytest.param(one, marks=pytest.mark.long) for one in (0.9, 0.99))]
+)
 @pytest.mark.parametrize("name", REGISTRY)
 def test_intervals_of_other_levels_hold_it(name: str, level: float) -> None:
     for protocol in distinct(name)[::3]:

@@ -384,7 +384,7 @@ def test_no_more_alarms_than_were_expected() -> None:
     assert not SERIES.alarms(expected=6.0)[0].any()
 
 
-@pytest.mark.parametrize("target", ["distribution", "mean"])
+@pytest.mark.parametrize("target", ["mean", pytest.param("distribution", marks=pytest.mark.long)])
 def test_alarms_of_the_mean_are_as_many_as_were_expected(target: Any) -> None:
     """Of a still, a drifting and a churning population; and a burst of one in five alarms.
 
