@@ -26,21 +26,21 @@ class _Replay(Rng):
         self.pending: list[list[int]] = []
 
     def bernoulli(self, threshold: int) -> bool:
-        ways = (SCALE - threshold, threshold)
-        branch = self._take([branch for branch in (0, 1) if ways[branch]])
-        self.ways *= ways[branch]
+        if threshold in (0, SCALE):
+            return threshold == SCALE
+        branch = self._take(2)
+        self.ways *= threshold if branch else SCALE - threshold
         self.of *= SCALE
         return branch == 1
 
     def below(self, n: int) -> int:
         self.of *= n
-        return self._take(list(range(n)))
+        return self._take(n)
 
-    def _take(self, possible: list[int]) -> int:
+    def _take(self, n: int) -> int:
         if self.depth == len(self.path):
-            prefix = self.path.copy()
-            self.pending += [[*prefix, other] for other in possible[1:]]
-            self.path.append(possible[0])
+            self.pending += [[*self.path, other] for other in range(1, n)]
+            self.path.append(0)
         branch = self.path[self.depth]
         self.depth += 1
         return branch
