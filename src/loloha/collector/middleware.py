@@ -77,7 +77,7 @@ class Entrance:
         self.admission = Admission(context, app.router.routes, quick)
         self._app = app
         self._context = context
-        self._cors = cors or _without_cors
+        self._cors = cors or (lambda app: app)
         self._answer = self._cors(self._hand_over)
         self._root = context.settings.root_path
         policy = {"cross-origin-resource-policy": "cross-origin"} if cors else {}
@@ -151,7 +151,3 @@ def take_off(root: str, scope: Scope) -> None:
 def _answer_to(error: HTTPException | StoreError, scope: Scope) -> Any:
     known = error if isinstance(error, HTTPException) else unavailable(str(error))
     return answer_to(known, scope["path"])
-
-
-def _without_cors(app: ASGIApp) -> ASGIApp:
-    return app

@@ -94,17 +94,13 @@ def linear_support(counts: Ints, family: LinearHash) -> Ints:
     # N is int64[..., g^m * g], row by row. Exact: for g = 2 because the arithmetic is one of
     # integers; for g > 2 because the rounding error of the transform, about 1e-15 n, is far below
     # one half.
-    support = _linear(counts.reshape(-1, family.size, family.g), family)
+    support = line_support(counts.reshape(-1, family.size, family.g), family)
     return support.reshape(*counts.shape[:-1], family.k)
 
 
-def line_support(counts: Ints, family: LinearHash) -> Ints:
-    """The same from N[round, line, symbol] of `LinearHash.lines`, a line counted as one seed."""
-    return _linear(counts, family)
-
-
-def _linear(tables: Ints, family: LinearHash) -> Ints:
-    """From a row for each seed, or each line, of each round; where g = 2 these are the same."""
+def line_support(tables: Ints, family: LinearHash) -> Ints:
+    """The same from N[round, line, symbol] of `LinearHash.lines`, or with each seed for a line."""
+    # Where g = 2 these are the same.
     support = np.empty((len(tables), family.k), dtype=np.int64)
     loops = compiled("transform", tables.size) if family.g <= LARGEST_COMPILED_G else None
     if loops and family.g == 2:
