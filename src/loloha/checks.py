@@ -75,12 +75,12 @@ def budgets(eps_inf: Any, eps_1: Any) -> tuple[float, float]:
     return eps_inf, eps_1
 
 
-def level(value: Any) -> float:
+def level(value: Any, name: str = "level", usual: str = "0.95 is usual") -> float:
     """A probability strictly between 0 and 1."""
     number = float(value) if _is_real(value) else math.nan
     # Quantiles of 1 - level and (1 + level) / 2 are taken, which must not round to 1.
     if not (1 - number < 1 and (1 + number) / 2 < 1):
-        raise ParameterError(f"level must be inside (0, 1), got {shown(value)}; 0.95 is usual")
+        raise ParameterError(f"{name} must be inside (0, 1), got {shown(value)}; {usual}")
     return number
 
 

@@ -224,6 +224,16 @@ def test_what_cannot_be_estimated_is_refused() -> None:
             known.quantile(level)  # type: ignore[arg-type]
 
 
+def test_an_error_names_the_probability_that_is_wrong() -> None:
+    tally = loloha.OneBit(k=4, eps_inf=2.0, eps_1=1.0).tally()
+    tally.add(tally.protocol.client().report(1, round=0))
+    estimate = tally.estimate()
+    with pytest.raises(ParameterError, match=r"^level must .* 50; 0.5 is the median"):
+        estimate.quantile(50)
+    with pytest.raises(ParameterError, match=r"^confidence must .* 95; 0.95 is usual"):
+        estimate.quantile_interval(0.5, 95)
+
+
 @pytest.mark.parametrize(("k", "shown"), [(1 << 14, True), ((1 << 14) + 1, False)])
 def test_summaries_of_a_large_domain_leave_quantiles_out(
     monkeypatch: pytest.MonkeyPatch, k: int, shown: bool

@@ -218,7 +218,7 @@ def test_labels_name_a_group() -> None:
     for wrong, message in (
         ([], "got none"),
         ([3], "got 1 other;"),
-        (["a"], "bins of the estimate"),
+        (["a"], r"bins 0..2 of the estimate \(or its labels, with labels=\)"),
     ):
         with pytest.raises(ParameterError, match=message):
             estimate.sum(wrong)

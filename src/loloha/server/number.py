@@ -22,6 +22,7 @@ from loloha.server.variance import Channel, plain
 QUANTILES = (0.1, 0.5, 0.9)
 """Those that summaries show."""
 _HALF_WIDTH = 0.9
+_MEDIAN = "0.5 is the median"
 MOST_VALUES = 1 << 14
 """Of a larger domain summaries leave them out: they take seconds."""
 
@@ -135,7 +136,7 @@ class Numbers:
         0.9 n^(-1/5) times the distance of its 10 % and 90 % quantiles, an eighth of it at
         n = 20 000; less than half a step smooths nothing.
         """
-        rest = 1 - checks.level(level)
+        rest = 1 - checks.level(level, usual=_MEDIAN)
         return plain(_reached(self._smoothed, rest))
 
     @cached_property
@@ -172,8 +173,8 @@ class Numbers:
         is at least ``confidence`` for every distribution, and more where it falls there.
         docs/maths.md, section 20; docs/numbers.md has coverage and widths.
         """
-        rest = 1 - checks.level(level)
-        checks.level(confidence)
+        rest = 1 - checks.level(level, usual=_MEDIAN)
+        checks.level(confidence, "confidence")
         ones, eligible = self._thresholds()
         ends = np.array(
             [

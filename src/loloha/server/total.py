@@ -151,9 +151,11 @@ def total(
             f"labels must be {len(bins)}, one per bin, got {len(named)}; give all, in their order"
         )
     place = dict(zip(named, bins, strict=True))
-    kind = "bins" if labels is None else "labels"
+    whose = "labels of the estimate"
+    if labels is None:
+        whose = f"bins 0..{len(bins) - 1} of the estimate (or its labels, with labels=)"
     group: Bools = np.zeros(len(bins), dtype=bool)
-    group[checks.places("values", values, place, f"{kind} of the estimate")] = True
+    group[checks.places("values", values, place, whose)] = True
     if not group.any():
         raise ParameterError("values must be at least one, got none; name those of the group")
     if unknown := int(np.isnan(estimate.frequencies[group]).sum()):
