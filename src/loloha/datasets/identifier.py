@@ -92,12 +92,12 @@ def refuse_identifiers(
         )
     advice = f"pass user={name!r}"
     if repeats and outside is None:
-        advice += ", and round= and value= if each row is a report"
+        advice += ", and round= and value= if each row is a report, or drop the column"
     if roles.user is not None:
         advice = f"the user is {roles.user!r}: drop the column"
+    looks = "looks like a user id" + " or another attribute" * repeats
     raise DataError(
-        f"{name} looks like a user id; {advice} ({differ}; if it is a round, list its labels by "
-        "domain=)"
+        f"{name} {looks}; {advice} ({differ}; if it is a round, list its labels by domain=)"
     )
 
 

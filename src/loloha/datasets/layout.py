@@ -77,7 +77,8 @@ def _user(plain: list[str], index: Sequence[str]) -> str | None:
     if len(index) + len(named) > 1:
         raise DataError(
             "user must be one column of a wide table, where an index or a column named like a "
-            f"user is one, got {few([*index, *named])}; pass user= one of them and drop the others"
+            f"user is one, got {few([*index, *named])}; pass user= one of them and drop the "
+            "others, or round= and value= too if each row is a report"
         )
     return next(iter([*index, *named]), None)
 
