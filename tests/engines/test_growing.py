@@ -79,10 +79,13 @@ def test_after_each_file_it_is_the_tally_of_all(
     # Nothing that was merged stays.
     at_once.forget()
     assert {path.name for path in (tmp_path / "once").iterdir()} == set(at_once.runs)
-    lost = at_once.runs[0]
-    (tmp_path / "once" / lost).unlink()
     told = at_once.tallied(0), at_once.files, at_once.runs
-    assert GrowingRound.resumed(*told, guard=True, folder=tmp_path / "once") is None
+    lost = tmp_path / "once" / at_once.runs[0]
+    whole = lost.read_bytes()
+    # Changed, of whole rows too few, or gone.
+    for damaged in (whole[:-1] + bytes([whole[-1] ^ 1]), whole[:-12], None):
+        lost.unlink() if damaged is None else lost.write_bytes(damaged)
+        assert GrowingRound.resumed(*told, guard=True, folder=tmp_path / "once") is None
 
 
 def test_files_are_counted_in_chunks_that_fit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,10 +7,10 @@ files, are judged together: so the sums are those of a tally of all files, whate
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -43,13 +43,20 @@ STARTS, FILES = np.dtype("<u8"), np.dtype("<u4")
 
 
 class _Run(NamedTuple):
-    """Rows of some files, by their pseudonyms' starts: a file of 12 bytes a row."""
+    """Rows of some files, by their pseudonyms' starts: 12 bytes a row, named by digest."""
 
     path: Path
 
     @property
     def rows(self) -> int:
         return self.path.stat().st_size // (STARTS.itemsize + FILES.itemsize)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is as it was written."""
+        with suppress(FileNotFoundError), self.path.open("rb") as file:
+            return file_digest(file, "sha256").hexdigest() == self.path.name
+        return False
 
     @property
     def starts(self) -> Any:
@@ -85,7 +92,7 @@ class GrowingRound:
         guard: bool,
         folder: Path,
     ) -> GrowingRound | None:
-        """The round with these files, resumed; None if the guard's data are incomplete."""
+        """The round with these files, resumed; None if the guard's data are damaged."""
         round = cls(earlier.tally.protocol, guard=guard, folder=folder)
         round.files = list(files)
         total = round._total
@@ -94,11 +101,9 @@ class GrowingRound:
         round._rows = total.n + total.duplicates + total.conflicts + earlier.invalid
         round._runs = [_Run(folder / name) for name in runs]
         valid = round._rows - earlier.invalid
-        try:
-            whole = not guard or sum(run.rows for run in round._runs) == valid
-        except FileNotFoundError:
-            whole = False
-        return round if whole else None
+        if guard and not all(run.is_whole for run in round._runs):
+            return None
+        return round if not guard or sum(run.rows for run in round._runs) == valid else None
 
     @property
     def runs(self) -> list[str]:
@@ -218,10 +223,9 @@ class GrowingRound:
             self._superseded.append(self._runs.pop())
         if len(starts):
             self._folder.mkdir(parents=True, exist_ok=True)
-            path = self._folder / secrets.token_hex(8)
-            with path.open("xb") as file:
-                file.write(starts.astype(STARTS).tobytes())
-                file.write(files.astype(FILES).tobytes())
+            content = starts.astype(STARTS).tobytes() + files.astype(FILES).tobytes()
+            path = self._folder / sha256(content).hexdigest()
+            path.write_bytes(content)
             self._runs.append(_Run(path))
 
 
