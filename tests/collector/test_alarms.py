@@ -326,6 +326,10 @@ def test_rules_of_other_labels_are_logged_once(
         ({"alarms": [{"fdr": 0.1, "campaign": "x"}]}, "fingerprint"),
         ({"alarms": [{"fdr": 0.1, "color": "x"}]}, "color"),
         ({"alarm_webhook": "ftp://host"}, "alarm_webhook"),
+        ({"alarm_webhook": "https://user:password@host/"}, "alarm_webhook"),
+        ({"alarm_webhook": "http://[::1"}, "alarm_webhook"),
+        ({"alarm_webhook": "http://a..b/"}, "alarm_webhook"),
+        ({"alarm_webhook": "http://a/?\u00e9"}, "alarm_webhook"),
     ],
 )
 def test_bad_rules_end_a_start(settings: Any, message: str) -> None:
@@ -339,7 +343,7 @@ def test_settings_come_as_variables_and_stay_secret(monkeypatch: pytest.MonkeyPa
     from loloha.collector.settings import Settings
 
     monkeypatch.setenv("LOLOHA_ALARMS", '[{"expected": 0.1, "labels": ["a"]}]')
-    monkeypatch.setenv("LOLOHA_ALARM_WEBHOOK", "https://user:password@host/")
+    monkeypatch.setenv("LOLOHA_ALARM_WEBHOOK", "https://host/password?a=%20")
     monkeypatch.setenv("LOLOHA_ALARM_SECRET", SECRET)
     settings = Settings.read()
     assert settings.alarms[0].labels == ["a"]

@@ -75,8 +75,8 @@ def send(url: str, secret: str | None, event: str, body: str, now: float) -> str
     headers = {"Content-Type": "application/json", "Loloha-Event": event}
     if secret is not None:
         headers["Loloha-Signature"] = signature(secret, int(now), body)
-    request = urllib.request.Request(url, body.encode(), headers)
     try:
+        request = urllib.request.Request(url, body.encode(), headers)
         opener = urllib.request.build_opener(_Straight, _InTime)
         with opener.open(request, timeout=PATIENCE) as answer:
             answer.read(1)

@@ -36,6 +36,7 @@ from loloha.collector.rate import parsed
 from loloha.collector.secret import LONGEST_SECRET
 from loloha.collector.terms import LONGEST_TOLERANCE, MOST_OPEN, Terms
 from loloha.errors import ParameterError
+from loloha.sender.url import can_be_asked
 from loloha.server.alarm_rule import AlarmRule
 
 SHORTEST_KEY = 16
@@ -242,8 +243,8 @@ class Settings(BaseSettings):
     @field_validator("alarm_webhook")
     @classmethod
     def _is_address(cls, url: SecretStr | None) -> SecretStr | None:
-        if url is not None and not re.fullmatch(r"https?://[^\s]+", url.get_secret_value()):
-            raise ValueError("must be an address, https://HOST/PATH; correct it")
+        if url is not None and not can_be_asked(url.get_secret_value()):
+            raise ValueError("must be an address, https://HOST/PATH, without a user name")
         return url
 
     @field_validator("rate_limit")

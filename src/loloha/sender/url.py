@@ -38,6 +38,16 @@ def split(url: str) -> SplitResult:
     return parts
 
 
+def can_be_asked(url: str) -> bool:
+    """Whether it is a URL, which may have a query."""
+    place, _, query = url.partition("?")
+    try:
+        split(place)
+    except ParameterError:
+        return False
+    return re.fullmatch("[!-~]*", query) is not None
+
+
 def _is_host(host: str) -> bool:
     """Whether a name is an address that is written in the usual way, or can be looked up."""
     if host.startswith("["):
