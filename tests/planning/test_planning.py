@@ -17,6 +17,7 @@ import loloha
 from loloha.errors import ParameterError
 from loloha.planning import limits, planning
 from loloha.planning.prospect import Prospect, prospect
+from loloha.privacy.rounded import digits
 from loloha.protocols import REGISTRY
 from loloha.server.estimate import normal_quantile, simultaneous_error, variance
 from loloha.server.unbiased import inversion
@@ -496,7 +497,7 @@ def test_rows_say_what_values_that_change_reveal() -> None:
         assert row.protocol is not None
         area = loloha.privacy.change_auc(row.protocol, 10)
         assert area is not None
-        assert (row.eps_2, row.change) == (loloha.privacy.eps_2(row.protocol), area.auc)
+        assert (row.eps_2, row.change) == (loloha.privacy.eps_2(row.protocol), digits(area.auc, 12))
         assert row.to_dict()["eps_2"] == (row.eps_2 if row.name != "dbitflippm" else None)
 
 

@@ -57,6 +57,14 @@ def test_an_explanation_prints_what_was_asked_for(name: str) -> None:
     assert not LONG.search(json.dumps([plain["growth"], plain["windows"], plain["cap"], losses]))
 
 
+def test_rows_of_a_plan_have_no_digits_of_rounding() -> None:
+    """0.8750234375000001 and 2.999999999999 for 3."""
+    rows = loloha.plan(2, 10, 1e-3, 5e-4).rows + loloha.plan(2, 10, 50.0, 49.9).rows
+    for row in rows:
+        plain = row.to_dict()
+        assert not LONG.search(json.dumps([plain["change"], plain["above_optimum"]])), row.label
+
+
 @pytest.mark.parametrize("name", sorted(REGISTRY))
 def test_one_of_a_kind_is_no_plural(name: str) -> None:
     few = {"k": 2, "eps": 1.0, "eps_inf": 1.0, "eps_1": 0.5, "b": 2, "d": 1}

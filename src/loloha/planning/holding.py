@@ -62,7 +62,7 @@ def hold_chain(cls: type[Kind], fixed: Mapping[str, float], params: Mapping[str,
     if all(beyond):
         raise ParameterError(
             f"{' and '.join(fixed)} must leave the third budget in [{low:g}, {high:g}], got "
-            f"{beyond[-1][0]:.4g}; move one of them"
+            f"{beyond[-1][0]:.10g}; move one of them"
         )
     made = [
         cls(**{**budgets, **rest})

@@ -116,7 +116,7 @@ class Prospect:
         # Area under its ROC curve, or an upper bound of it (`loloha.privacy.change_auc` says
         # which).
         shown = None if self.protocol is None else change_auc(self.protocol, REPORTS_OF_A_CHANGE)
-        return None if shown is None else shown.auc
+        return None if shown is None else digits(shown.auc, 12)
 
     @property
     def above_optimum(self) -> float | None:
@@ -125,7 +125,7 @@ class Prospect:
             return None
         best = limits.variance(self.protocol.k, self.protocol.asked_first)
         # What attains it differs from it by rounding alone.
-        return max(0.0, round(float(variance(self.protocol, 1)) / best - 1, 12))
+        return max(0.0, round(float(variance(self.protocol, 1)) / best - 1, 10))
 
     @property
     def spends_every_round(self) -> bool:
