@@ -10,7 +10,7 @@ import pytest
 import loloha
 from loloha.planning import reason
 from loloha.planning.prospect import Prospect
-from loloha.privacy.plain_words import MEAN_OVER_KEYS
+from loloha.privacy.plain_words import OVER_KEYS
 
 BUDGETS: Any = {"k": 20, "eps_inf": 2.0, "eps_1": 1.0}
 
@@ -21,7 +21,7 @@ def row(protocol: Any = None, **numbers: Any) -> Prospect:
 
 
 @pytest.mark.parametrize(
-    ("protocol", "area", "shown", "is_mean"),
+    ("protocol", "area", "shown", "keys_differ"),
     [
         (loloha.BiLOLOHA(**BUDGETS), 0.7123, "0.72", True),
         (loloha.BiLOLOHA(**BUDGETS), 0.98, "0.98", True),
@@ -31,12 +31,12 @@ def row(protocol: Any = None, **numbers: Any) -> Prospect:
     ],
 )
 def test_the_best_test_of_a_change_is_rounded_up(
-    protocol: Any, area: float, shown: str, is_mean: bool, monkeypatch: pytest.MonkeyPatch
+    protocol: Any, area: float, shown: str, keys_differ: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Prospect, "change", area)
     text = reason.over_time(row(protocol))
     assert f"AUC at most {shown}" in text
-    assert (MEAN_OVER_KEYS in text) is is_mean
+    assert (OVER_KEYS in text) is keys_differ
     monkeypatch.setattr(Prospect, "change", None)
     assert "AUC" not in reason.over_time(row(protocol))
 

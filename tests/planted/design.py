@@ -102,11 +102,11 @@ BUDGETS = [
         "privacy/test_change.py -k given_some_values",
     ),
     Mutant(
-        "an AUC under keys that are all alike is called an average",
+        "an AUC under keys that are all alike is said to be over drawn ones",
         "privacy/change/__init__.py",
         "len(np.unique(np.sort(cells.sizes, axis=1), axis=0)) == 1",
         "len(np.unique(cells.sizes, axis=0)) == 1",
-        "privacy/test_assigned_keys.py -k where_keys_differ",
+        "privacy/test_assigned_keys.py -k whose_keys",
     ),
     Mutant(
         "two users of one bucket share their answer",

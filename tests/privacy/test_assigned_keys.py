@@ -2,6 +2,7 @@
 
 import itertools
 from collections import defaultdict
+from fractions import Fraction
 from itertools import permutations, product
 from typing import Any
 
@@ -16,7 +17,7 @@ from loloha.errors import CampaignError, ParameterError
 from loloha.hashing import FAMILIES, PrimeHash, hash_family
 from loloha.planning.accuracy_check import require_fit_keys
 from loloha.privacy.change import change_auc, worst_key
-from loloha.privacy.plain_words import MEAN_OVER_KEYS
+from loloha.privacy.plain_words import OVER_KEYS
 
 BUDGETS: dict[str, Any] = {"eps_inf": 2.0, "eps_1": 1.0}
 
@@ -119,11 +120,11 @@ def of_each_key(protocol: Any) -> set[float]:
     ],
     ids=str,
 )
-def test_an_auc_is_called_an_average_where_keys_differ(protocol: Any) -> None:
+def test_whose_keys_an_auc_is_over_is_said_where_they_differ(protocol: Any) -> None:
     """By an enumeration of what each key shows; and the worst key's is beside it."""
     each = of_each_key(protocol)
     drawn = str(privacy.explain(protocol))
-    assert drawn.count(MEAN_OVER_KEYS) == 2 * (len(each) > 1)
+    assert drawn.count(OVER_KEYS) == 2 * (len(each) > 1)
     assert "Assigned keys" not in drawn
     assigned = str(privacy.explain(protocol, keys="assigned"))
     shown = worst_key(protocol)
@@ -143,9 +144,49 @@ def test_the_worst_key_shows_more_than_the_average() -> None:
     assert worst[0].auc > average.auc + 0.001
 
 
+def single_reports(protocol: Any, key: int) -> list[dict[Any, Fraction]]:
+    """Law of a report before and one after under a key, if the value stayed and if it moved."""
+    k, laws = protocol.k, []
+    for pairs in ([(v, v) for v in range(k)], list(permutations(range(k), 2))):
+        law: dict[Any, Fraction] = defaultdict(Fraction)
+        for values in pairs:
+            cells = (oracle.symbol(protocol, key, v) for v in values)
+            for memos, chance in oracle.pair_law(protocol, *cells).items():
+                first, second = (oracle.second_round(protocol, memo) for memo in memos)
+                for a, b in product(first, second):
+                    law[a, b] += chance * first[a] * second[b] / len(pairs)
+        laws.append(law)
+    return laws
+
+
+def best_test(stayed: dict[Any, Fraction], moved: dict[Any, Fraction]) -> Fraction:
+    """AUC of the likelihood ratio: 1/2, and more for each pair of outcomes that it ranks."""
+    seen = stayed.keys() | moved.keys()
+    pairs = product(seen, repeat=2)
+    return (1 + sum(abs(stayed[a] * moved[b] - stayed[b] * moved[a]) for a, b in pairs) / 2) / 2
+
+
+def test_over_all_keys_a_change_can_show_more_surely_than_under_each() -> None:
+    """One AUC over two users, each with a key of their own: no average of the keys' AUCs."""
+    for k, g, is_above in ((6, 3, True), (5, 2, False)):
+        protocol = loloha.OLOLOHA(k=k, g=g, hash="linear", eps_inf=3.0, eps_1=2.0)
+        keys = oracle.keys(protocol)
+        each = {key: single_reports(protocol, key) for key in keys}
+        pooled: Any = [
+            {(key, y): law[y] / len(keys) for key in keys for law in [each[key][i]] for y in law}
+            for i in range(2)
+        ]
+        over, under = best_test(*pooled), [best_test(*laws) for laws in each.values()]
+        said = change_auc(protocol, 1)
+        assert said is not None
+        assert said.auc == pytest.approx(float(over), abs=1e-12)
+        assert (over > max(under)) is is_above
+        assert over > sum(under) / len(under) > min(under)
+
+
 def test_without_keys_there_is_no_sentence_about_them() -> None:
     for protocol in (loloha.LGRR(k=5, **BUDGETS), loloha.RAPPOR(k=5, **BUDGETS)):
-        assert MEAN_OVER_KEYS not in str(privacy.explain(protocol))
+        assert OVER_KEYS not in str(privacy.explain(protocol))
         assert worst_key(protocol) is None
     with pytest.raises(ParameterError, match="keys must be one of"):
         privacy.explain(loloha.LGRR(k=5, **BUDGETS), keys="given")

@@ -180,7 +180,7 @@ OPTIONS = {
     "objective": Option(
         str,
         "Criterion among equally good errors: the cap, the loss of any one round, or the AUC of a "
-        "change (an average over keys), which then is a column.",
+        "change (over users with keys of their own), which then is a column.",
         "cap|round|change",
     ),
     "on_unknown": Option(

@@ -144,14 +144,14 @@ def _details(campaign: Campaign, explanation: Explanation, named: bool) -> list[
 
 def _figures(explanation: Explanation) -> list[tuple[str, str, str]]:
     from loloha.privacy import eps_2
-    from loloha.privacy.plain_words import mean_over_keys, server, shares
+    from loloha.privacy.plain_words import over_keys, server, shares
 
     curve = ", ".join(f"{eps:.4g} after {t}" for t, eps in explanation.growth)
     windows = ", ".join(
         f"{eps:.4g} for {w}" for w, eps in explanation.windows if math.isfinite(eps)
     )
-    mean = mean_over_keys(explanation.protocol)
-    average = f"; {mean}" if mean else ""
+    keys = over_keys(explanation.protocol)
+    over = f"; {keys}" if keys else ""
     drawn = ", ".join(
         f"{name} {number:.6g}"
         for name, number in explanation.parameters.items()
@@ -181,7 +181,7 @@ def _figures(explanation: Explanation) -> list[tuple[str, str, str]]:
             shares(explanation.change),
             (
                 "best test of one change, from T reports before it and T after, by "
-                f"{server(explanation.protocol)}; 0.5 is chance{average}"
+                f"{server(explanation.protocol)}; 0.5 is chance{over}"
             ),
         ),
         ("drawn with", drawn, "exact numbers of the device; its losses are never above the bounds"),

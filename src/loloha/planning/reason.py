@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from loloha.planning.prospect import REPORTS_OF_A_CHANGE, Prospect
-from loloha.privacy.plain_words import exchanged, mean_over_keys, server
+from loloha.privacy.plain_words import exchanged, over_keys, server
 from loloha.privacy.rounded import about, at_least, in_order, loss, percent
 
 
@@ -29,11 +29,11 @@ def over_time(row: Prospect) -> str:
             f"another among several can lose up to {price} instead of {loss(row.eps_inf)}."
         )
     if row.change is not None and row.protocol is not None:
-        mean = mean_over_keys(row.protocol) if row.change < 0.99 else ""
+        keys = over_keys(row.protocol) if row.change < 0.99 else ""
         sentences.append(
             f"Best test for one change, {REPORTS_OF_A_CHANGE} reports before and "
             f"{REPORTS_OF_A_CHANGE} after, by {server(row.protocol)}: AUC at most "
-            f"{_upwards(row.change)}{f' ({mean})' if mean else ''}; 0.5 is chance, 1 is certainty."
+            f"{_upwards(row.change)}{f' ({keys})' if keys else ''}; 0.5 is chance, 1 is certainty."
         )
     if row.shared is not None:
         users = f"about {users_of_a_key(row)} users share each key"

@@ -16,7 +16,7 @@ from loloha.privacy.loss import counts, growth
 from loloha.privacy.plain_words import (
     exchanged,
     leaks,
-    mean_over_keys,
+    over_keys,
     panels,
     protected,
     residue,
@@ -202,12 +202,12 @@ def _numbers(explanation: Explanation) -> list[str]:
         f"{eps:.4g} for w = {w}" for w, eps in explanation.windows if math.isfinite(eps)
     )
     lines.append(f"Any w rounds, all others known: {windows or 'unbounded, even for one'}.")
-    mean = mean_over_keys(explanation.protocol)
-    average = f" It is {mean}." if mean else ""
+    keys = over_keys(explanation.protocol)
+    over = f" It is {keys}." if keys else ""
     lines.append(
         "AUC of the best test for one change, from T reports before it and T after: "
         f"{shares(explanation.change)}; 0.5 is chance, 1 is certainty. It is that of "
-        f"{server(explanation.protocol)}.{average}"
+        f"{server(explanation.protocol)}.{over}"
     )
     shown = ", ".join(
         f"{name} = {number:.6g}"

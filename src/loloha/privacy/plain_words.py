@@ -23,8 +23,10 @@ from loloha.privacy.roc import AUC
 from loloha.privacy.transcript import eps_2
 from loloha.protocols import Protocol
 
-MEAN_OVER_KEYS = "an average over keys; under some of them a change can show more surely"
-"""Beside an AUC if more shows under some keys; see `mean_over_keys`."""
+OVER_KEYS = (
+    "over users who draw their keys at random; under a single key it can be larger or smaller"
+)
+"""Beside an AUC if keys differ. Pooled over them it can be above that of every single one."""
 MOST_SHOWN = 8
 """Numbers of cells whose loss is listed."""
 
@@ -151,9 +153,9 @@ def share(auc: AUC) -> str:
     return f"at most {min(1.0, math.ceil(1000 * auc.auc - 1e-6) / 1000):.3f}"
 
 
-def mean_over_keys(protocol: Protocol) -> str:
-    """Beside an AUC of the protocol: that it is an average, unless all keys are alike."""
-    return "" if keys_alike(protocol) else MEAN_OVER_KEYS
+def over_keys(protocol: Protocol) -> str:
+    """Beside an AUC of the protocol: whose keys it is over, unless all are alike."""
+    return "" if keys_alike(protocol) else OVER_KEYS
 
 
 def server(protocol: Protocol) -> str:
@@ -168,8 +170,8 @@ def _told_apart(protocol: Protocol, change: Sequence[tuple[int, AUC | None]]) ->
         f"ranks a user whose value changed above one whose value did not): {shares(change)} (0.5 "
         f"is chance). This is {server(protocol)}; one that knows more about the values sees more."
     )
-    mean = mean_over_keys(protocol)
-    return f"{text} It is {mean}." if mean else text
+    keys = over_keys(protocol)
+    return f"{text} It is {keys}." if keys else text
 
 
 def worst(auc: AUC, drawn: bool) -> str:

@@ -80,7 +80,7 @@ def _memo() -> Iterable[Section]:
         rows,
     )
     yield (
-        "How surely a change shows, at most, to 10 reports either side (average AUC over keys)",
+        "How surely a change shows at most to 10 reports a side (AUC over users of drawn keys)",
         ("eps_inf, g", "independent", "one table", "m0 = 0"),
         shows,
     )
