@@ -50,9 +50,9 @@ def test_the_factors_by_which_a_budget_wins_are_those_of_the_table() -> None:
         return " to ".join(f"{one:.2g}" if one < 100 else f"{one:.0f}" for one in found)
 
     best, proven = 5, 4
-    assert f"even at best below a loss of about 14: by a factor of {factors(best, 1)} at" in text
-    assert f"with one change, of {factors(best, 3)} with ten" in text
-    assert f"proven of OLOLOHA by {factors(proven, 1)}, and by {factors(proven, 3)}." in text
+    assert f"at eps = 1 and 2 by a factor of {factors(best, 1)} with one change" in text
+    assert f"with one change, {factors(best, 3)} with ten" in text
+    assert f"OLOLOHA as proven by {factors(proven, 1)}, and {factors(proven, 3)}." in text
     assert numbers("12")[1] < numbers("12")[best]
     assert numbers("16")[1] > numbers("16")[best]
 
