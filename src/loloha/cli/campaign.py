@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from loloha.cli import campaign_file, console
 from loloha.cli.command import Commands
-from loloha.cli.input_table import domain_of
+from loloha.cli.input_table import domain_of, is_file
 from loloha.cli.parameter import make_protocol, secret
 from loloha.cli.table_file import check_new, new_file
 from loloha.errors import CampaignError, ParameterError
@@ -259,7 +259,7 @@ def _domain(
         return Labels(tuple(given), other)
     if not isinstance(given, Path):
         return given
-    if given.is_file():
+    if is_file(given):
         labels = read_domain(given).labels
         return Labels(
             tuple(label if isinstance(label, int) else str(label) for label in labels), other

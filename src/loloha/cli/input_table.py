@@ -120,12 +120,19 @@ def domain_of(
         if domain is None:
             return None
         path, labels = Path(domain), [label.strip() for label in domain.split(",")]
-        return path if len(labels) < 2 or path.is_file() else labels
+        return path if len(labels) < 2 or is_file(path) else labels
     if ends is None or bins is None or domain is not None:
         raise ParameterError(
             "domain must be given by --domain, or by --range LOW HIGH and --bins; give one of them"
         )
     return Range(*ends, bins, other)
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is such a file; a list of labels can be longer than any name."""
+    with suppress(OSError):
+        return path.is_file()
+    return False
 
 
 def in_flags(text: str) -> str:
