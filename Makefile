@@ -43,8 +43,9 @@ demo: $(VENV)/.installed-run ## the main job on real data: devices, collector, d
 
 # Workers share the cores: threads of linear algebra would only wait for each other.
 test test-long: export OPENBLAS_NUM_THREADS := 1
+# One more than cores: a third of a run waits for disks, databases and processes.
 test: $(VENV)/.installed ## run the tests; COVERAGE=1 counts branches, in three times the time
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(if $(COVERAGE),--cov --cov-report= --cov-fail-under=0)
+	$(BIN)/python -m pytest -n $$(($(WORKERS) + 1)) --dist loadfile $(if $(COVERAGE),--cov --cov-report= --cov-fail-under=0)
 
 test-long: $(VENV)/.installed ## run the rest: all variants of the laws, Spark, browsers; COVERAGE=1 adds to what test counted
 	$(BIN)/python -m pytest -n $(WORKERS) -m long $(if $(COVERAGE),--cov --cov-append)
