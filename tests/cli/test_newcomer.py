@@ -77,17 +77,12 @@ def test_one_label_and_all_others_are_a_domain(capsys: pytest.CaptureFixture[str
     assert '"yes"' in capsys.readouterr().out
 
 
-def test_labels_may_be_longer_than_the_name_of_a_file(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_labels_may_be_longer_than_the_name_of_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     labels = [f"country{i}" for i in range(99)]
     line = ["campaign", "create", "h", *OLOLOHA, "--domain", ",".join(labels), "--json"]
     assert main(line) == 0
     assert json.loads(capsys.readouterr().out)["campaign"]["labels"] == labels
     assert main([*line[:-2], "é" * 200, "--other", "no"]) == 0
-    table = tmp_path / "t.csv"
-    table.write_text("r0,r1\n" + "country1,country2\n" * 9)
-    assert main(["run", str(table), *line[3:-1], "--out", str(tmp_path / "out")]) == 0
 
 
 def test_a_collector_that_does_not_answer_is_named_and_the_token_is_not(
