@@ -63,6 +63,20 @@ SERVER = [
         "server/test_series.py -k of_users_who_return",
     ),
     Mutant(
+        "a series of few values is as certain as its likeliest parameters",
+        "server/smoother.py",
+        "statespace.plausible(observed, fitted)",
+        "None",
+        "server/test_series.py -k of_two_values",
+    ),
+    Mutant(
+        "means of plausible parameters do not lie apart",
+        "server/smoother.py",
+        "chances @ (means - mean[:, None]) ** 2",
+        "0 * mean",
+        "server/test_statespace.py -k mean_over_plausible",
+    ),
+    Mutant(
         "the truth does not move as users change their values",
         "server/statespace.py",
         "(1 - revisiting) * self.turnover",

@@ -14,6 +14,7 @@ from loloha.postprocess import project_simplex
 from loloha.server.alarm_rule import AlarmRule, deviate
 from loloha.server.estimate_table import COLUMNS
 from loloha.server.observations import Observations
+from loloha.server.smoother import smooth
 from loloha_lab.tables.series import SeriesCase, draw_burst, drifting, returning, score
 
 BUDGETS = {"eps_inf": 2.0, "eps_1": 1.0}
@@ -301,6 +302,35 @@ def test_intervals_hold_the_truth_of_users_who_return(eps_inf: float) -> None:
     assert 0.92 <= np.mean(covered) <= 0.99
 
 
+@pytest.mark.parametrize(
+    ("n", "tau", "runs"), [(1000, 12, 8), pytest.param(3000, 24, 60, marks=pytest.mark.long)]
+)
+def test_intervals_of_two_values_allow_for_what_these_leave_open(
+    n: int, tau: int, runs: int
+) -> None:
+    """Half of the users report, half draw anew: one contrast hardly tells what moves.
+
+    At the fitted parameters alone 90 % intervals cover .83 and .79.
+    """
+    covered, wider = [], []
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        values = rng.integers(0, 2, (n, tau))
+        for t in range(1, tau):
+            kept = rng.random(n) >= 0.5
+            values[kept, t] = values[kept, t - 1]
+        shown = np.where(rng.random((n, tau)) < 0.5, values, -1)
+        protocol = loloha.LGRR(k=2, eps_inf=4.0, eps_1=2.0)
+        found = loloha.series(loloha.simulate(protocol, shown, rng=seed, keep_tallies=False))
+        lower, upper = found.interval(0.9)
+        truth = values.mean(axis=0)
+        covered.append(((lower[:, 1] <= truth) & (truth <= upper[:, 1])).mean())
+        alone = smooth(found.states.observed, found.parameters).smoothed.variance
+        wider.append(np.sqrt(found.posterior.variance / alone).mean())
+    assert 0.86 <= np.mean(covered) <= 0.96
+    assert np.mean(wider) > 1.08
+
+
 @pytest.mark.parametrize("d", [1, 2, 3, 4])
 def test_sampled_buckets_share_a_memo_as_often_as_their_samples_say(d: int) -> None:
     f = np.array([0.5, 0.3, 0.2, 0.0])
@@ -358,7 +388,7 @@ def test_the_picture_of_a_burst_shows_what_its_page_says() -> None:
     """Peak, smoothed peak and alarms of docs/images/burst.svg."""
     above, below = draw_burst().axes
     together, single, truth = [np.array(line.get_ydata())[12] for line in above.lines]
-    assert (together, single, truth) == pytest.approx((0.27, 0.47, 0.39), abs=0.005)
+    assert (together, single, truth) == pytest.approx((0.276, 0.47, 0.39), abs=0.005)
     bars = [bar for bar in below.patches if bar.get_facecolor() != below.patches[0].get_facecolor()]
     assert [round(bar.get_center()[0]) for bar in bars] == [12, 13]
     assert bars[0].get_height() == pytest.approx(7.6, abs=0.05)

@@ -12,9 +12,11 @@ from loloha.server.statespace import (
     PRIOR_VARIANCE,
     Observed,
     Parameters,
+    Plausible,
     fit,
     forward,
     log_likelihood,
+    plausible,
 )
 
 TAU, K = 5, 3
@@ -77,6 +79,35 @@ def test_the_smoother_is_the_dense_posterior(missing: bool) -> None:
             for t in range(s, TAU):
                 shared = states.covariance(s, t)[v]
                 assert shared == pytest.approx(covariance[s, t], abs=1e-9, rel=1e-7)
+
+
+def test_the_mean_over_plausible_parameters_is_that_of_their_posteriors() -> None:
+    """Of a mixture: the mean of variances, and the variance of means."""
+    observed, other = drawn(), Parameters(1e-5, 2e-6, 0.1, 0.7)
+    both = Parameters(*(np.array([[x], [y]]) for x, y in zip(PARAMETERS, other, strict=True)))
+    mixed = smooth(observed, PARAMETERS, Plausible(np.array([0.3, 0.7]), both))
+    single = [smooth(observed, one) for one in (PARAMETERS, other)]
+    for name in ("filtered", "smoothed"):
+        means, variances = zip(*(getattr(states, name) for states in single), strict=True)
+        mean = 0.3 * means[0] + 0.7 * means[1]
+        within = 0.3 * variances[0] + 0.7 * variances[1]
+        found = getattr(mixed, name)
+        assert found.mean == pytest.approx(mean)
+        assert found.variance == pytest.approx(within + 0.21 * (means[0] - means[1]) ** 2)
+    # Changes are those of the first.
+    assert mixed.covariance(1, 4) == pytest.approx(single[0].covariance(1, 4))
+
+
+def test_plausible_parameters_begin_with_the_fitted_and_are_few_of_many_values() -> None:
+    truth = Parameters(0.0, 1e-6, 0.7)
+    for k, least, most in ((2, 10, 35), (200, 1, 8)):
+        observed = modelled(truth, 60, k, seed=1)
+        fitted = fit(observed)
+        chances, each = plausible(observed, fitted)
+        assert least <= len(chances) <= most
+        assert chances.sum() == pytest.approx(1)
+        first = [float(np.ravel(row)[0]) for row in each[:4]]
+        assert first == pytest.approx(list(fitted[:4]))
 
 
 def test_the_filter_is_the_posterior_of_the_rounds_so_far() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from loloha.arrays import Floats
 from loloha.encodings import HiddenThreshold
-from loloha.server import smoother, statespace
+from loloha.server import smoother
 from loloha.server.interval import Inversion, Scatter
 from loloha.server.number import Numbers, mean_scatter
 from loloha.server.observations import Observations
@@ -46,4 +46,4 @@ def mean_states(observations: Observations, shares: Floats) -> States:
     observed = Observed(
         shares, memo, variance - memo, f, turnover, lasting, whole.elapsed, whole.users
     )
-    return smoother.smooth(observed, statespace.fit(observed))
+    return smoother.averaged(observed)

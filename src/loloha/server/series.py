@@ -13,7 +13,7 @@ from loloha import checks
 from loloha.arrays import Bools, Floats
 from loloha.encodings import HiddenThreshold
 from loloha.errors import ParameterError
-from loloha.server import number_series, smoother, statespace
+from loloha.server import number_series, smoother
 from loloha.server.alarm_rule import AlarmRule, deviate
 from loloha.server.estimate_table import EstimateTable
 from loloha.server.number import Numbers, Numeric
@@ -337,8 +337,5 @@ def series(
     checks.level(level)
     observations = Observations.of(source).labelled(labels).of_panels(every).of_users(population)
     observations = observations.seen()
-    observed = observations.observed()
-    parameters = statespace.fit(observed)
-    return EstimatedSeries(
-        observations, parameters, smoother.smooth(observed, parameters), bool(smooth), level
-    )
+    states = smoother.averaged(observations.observed())
+    return EstimatedSeries(observations, states.parameters, states, bool(smooth), level)

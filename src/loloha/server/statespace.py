@@ -25,6 +25,10 @@ USUAL_REVISITING, REVISITING = 0.03, np.logspace(-3, -0.05, 13)
 NEARLY, GAPS = 1.92, np.logspace(RANGES[2][0], RANGES[2][1], 13)
 # How fast single values may move, in units of what is fitted to all of them.
 PACES = (1 / 64, 1 / 16, 1 / 4, 1.0, 4.0)
+# Over which the smoother averages: decimal exponents of the mean step, in the same units, and of
+# 1 - rho; how likely at least, beside the likeliest; and of how many estimates in all.
+STEPS, FADINGS = np.linspace(-5, 1, 7), np.linspace(-3, -0.05, 5)
+LEAST_CHANCE, AVERAGED_CELLS = 0.01, 1 << 20
 # Of the shares of values at each pace: observations that they begin with, and steps to fit them.
 PRIOR_COUNT, SHARE_STEPS = 0.5, 100
 
@@ -57,6 +61,20 @@ class Parameters(NamedTuple):
     def drift(self, f: Floats) -> Any:
         """Variance of the level's step, by mean frequency: q."""
         return self.pace * (self.s * f * (1 - f) + self.s_0)
+
+
+class Plausible(NamedTuple):
+    """Parameters that are plausible, [m, 1] each, those fitted first; and their chances, [m]."""
+
+    chances: Floats
+    parameters: Parameters
+
+    @classmethod
+    def of(cls, parameters: Parameters) -> Plausible:
+        """These alone."""
+        s, s_0, rho, revisiting = (np.full((1, 1), number) for number in parameters[:4])
+        each = parameters._replace(s=s, s_0=s_0, rho=rho, revisiting=revisiting)
+        return cls(np.ones(1), each)
 
 
 class Posterior(NamedTuple):
@@ -197,7 +215,7 @@ def fit(observed: Observed) -> Parameters:
     # would often be fitted as one that never moves, and changes of it as certain (Chung et al.
     # 2013).
     some = observed.of(_representative(observed.frequency))
-    unit = float(np.nanmean(np.where(np.isfinite(some.estimates), some.memo + some.fresh, np.nan)))
+    unit = _unit(some)
 
     def best(points: list[tuple[float, ...]]) -> tuple[float, ...]:
         s, s_0, gap = 10 ** np.array(points).T[..., None]
@@ -221,6 +239,46 @@ def fit(observed: Observed) -> Parameters:
     fitted = fitted._replace(revisiting=_revisiting(observed, fitted))
     fitted = fitted._replace(least_rho=_least_rho(some, fitted))
     return fitted._replace(pace=_paces(observed, fitted))
+
+
+def plausible(observed: Observed, fitted: Parameters) -> Plausible:
+    """The fitted parameters, and those around that the estimates do not make unlikely."""
+    # A priori the standard deviation of the level's step is uniform, as the fit has it, and 1 - rho
+    # in its logarithm. Frequencies add up to one, so that k values tell as much as k - 1.
+    ranked = _representative(observed.frequency)
+    some, pace = observed.of(ranked), np.broadcast_to(fitted.pace, observed.frequency.shape)
+    at_pace = fitted._replace(pace=pace[ranked])
+    unit, step = _unit(some), float(at_pace.drift(some.frequency).mean())
+    gap = max(1 - fitted.rho, 10.0 ** RANGES[2][0])
+    axes = _through(np.log10(step / unit), STEPS), _through(np.log10(gap), FADINGS)
+    steps, gaps = 10 ** np.array(list(product(*axes))).T[..., None]
+    s, s_0 = (number * steps * unit / step for number in (fitted.s, fitted.s_0))
+    rho, returning = 1 - gaps, REVISITING[:, None]
+    rows = (s[:, None], s_0[:, None], rho[:, None], returning)
+    free = max(len(ranked) - 1, 1) / len(ranked)
+    logs = free * log_likelihood(some, Parameters(*rows, at_pace.pace)) + 0.5 * np.log(steps)
+    densities = np.exp(logs - logs.max())
+    chances = np.maximum(densities.sum(axis=1), np.finfo(float).tiny)
+    # Of the share of users who return, the mean given the others.
+    revisiting = densities @ returning / chances[:, None]
+    revisiting[0] = fitted.revisiting
+    most = max(AVERAGED_CELLS // observed.estimates.size, 1)
+    likely = 1 + np.argsort(-chances[1:], kind="stable")[: most - 1]
+    likely = np.r_[0, likely[chances[likely] >= LEAST_CHANCE * chances.max()]]
+    s, s_0, rho, revisiting = (row[likely] for row in (s, s_0, rho, revisiting))
+    each = fitted._replace(s=s, s_0=s_0, rho=rho, revisiting=revisiting)
+    return Plausible(chances[likely] / chances[likely].sum(), each)
+
+
+def _through(point: Any, axis: Floats) -> list[float]:
+    """A point, then those of an axis but the nearest to it."""
+    return [float(point), *np.delete(axis, np.abs(axis - point).argmin()).tolist()]
+
+
+def _unit(observed: Observed) -> float:
+    """Mean variance of a round."""
+    variance = observed.memo + observed.fresh
+    return float(np.nanmean(np.where(np.isfinite(observed.estimates), variance, np.nan)))
 
 
 def _revisiting(observed: Observed, parameters: Parameters) -> float:
