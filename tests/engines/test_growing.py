@@ -135,3 +135,16 @@ def test_runs_are_merged_with_those_of_about_their_size(
     assert (np.diff(largest.starts.astype(int)) >= 0).all()
     assert (small.files.tolist().count(3), small.files.tolist().count(4)) == (4, 5)
     assert last.files.tolist() == [5]
+
+
+def test_a_run_that_stays_as_it_is_keeps_its_file(tmp_path: Path) -> None:
+    """Of a single row, and then of files in which no row is valid: merged with nothing."""
+    grown = GrowingRound(BiLOLOHA(k=5, eps_inf=2.0, eps_1=1.0), guard=True, folder=tmp_path)
+    grown._remember(np.array([7], np.uint64), np.array([0], np.uint32))
+    grown._remember(np.array([], np.uint64), np.array([], np.uint32))
+    grown.forget()
+    assert [run.is_whole for run in grown._runs] == [True]
+    grown._remember(np.array([7, 9], np.uint64), np.array([1, 1], np.uint32))
+    grown.forget()
+    assert [run.rows for run in grown._runs] == [3]
+    assert [path.name for path in tmp_path.iterdir()] == grown.runs

@@ -136,8 +136,9 @@ class GrowingRound:
 
     def forget(self) -> None:
         """Delete merged files, from which nothing resumes."""
-        for run in self._superseded:
-            run.path.unlink(missing_ok=True)
+        # One that has the rows of another has its name too.
+        for path in {run.path for run in self._superseded} - {run.path for run in self._runs}:
+            path.unlink(missing_ok=True)
         self._superseded.clear()
 
     def _add(self, chunk: list[tuple[int, RowGroups]]) -> None:

@@ -29,7 +29,7 @@ export function showPrivacy({ privacy, campaign }) {
       ? [["One value exchanged", plain(privacy.exchanged), `for another, among several: loss at most; the price of that cap, ${plain(privacy.eps_inf)} if responses were drawn independently`]]
       : []),
     ["Any one round", once === null ? "none" : plain(once), once === null ? "the permanent response is sent as it is: the loss of a changed round is unbounded" : "loss, all other rounds known, for ever"],
-    ["A change shows", ten.auc === null ? "–" : share(ten), "AUC of the best test of 10 reports before and 10 after it, key known, values equally likely, over users who draw their keys, where they have them: 0.5 is chance, 1 certainty"],
+    ["A change shows", ten.auc === null ? "–" : share(ten), "AUC of the best test of 10 reports before and 10 after it, key known, values equally likely, over users who draw their keys at random, if there are any keys: 0.5 is chance, 1 certainty"],
     ["Minimum cohort", count(privacy.terms.minimum_cohort), "rounds with fewer reports are not shown"],
     ["Late reports", duration(privacy.terms.late_seconds), "accepted after a round's end"],
     ["Keys", privacy.keys, privacy.keys === "drawn" ? "each device draws its own" : "the collector assigns them"],
@@ -41,7 +41,7 @@ export function showPrivacy({ privacy, campaign }) {
     rows: () => privacy.growth.map((one) => [count(one.reports), plain(one.eps)]),
   });
   fillTable("change-table", {
-    caption: "AUC of the best test for a change of value, from T reports before and T after it, with the key known and all values equally likely; over users who draw their keys, where they have them",
+    caption: "AUC of the best test for a change of value, from T reports before and T after it, with the key known and all values equally likely; over users who draw their keys at random, if there are any keys",
     head: ["Reports T", "A change shows"],
     rows: () => privacy.change.map((one) => [count(one.reports), one.auc === null ? "not computed" : share(one)]),
   });
